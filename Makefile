@@ -1,0 +1,37 @@
+# Everything happens in .venv, which the first target that needs it sets up.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test test-slow lint bench docs clean
+
+demo: $(STAMP)
+	$(BIN)/pictopic demo
+
+test: lint
+	$(BIN)/pytest -m "not slow" -n auto
+
+test-slow: $(STAMP)
+	$(BIN)/pytest -m slow
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# One JSON line a figure.  DATA=DIR adds the figures on real text.
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))
+
+docs: $(STAMP)
+	$(BIN)/pdoc --docformat numpy --output-directory build/docs pictopic '!pictopic.kernels'
+
+clean:
+	rm -rf $(VENV) build
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $(STAMP)

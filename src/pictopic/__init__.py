@@ -1,0 +1,39 @@
+"""Topic models of pictures, their tags and their classes.
+
+Names are loaded when they are first used: ``import pictopic`` is quick and needs neither torch nor numba.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pictopic.models.docnade import DocNADE, SupDocNADE
+    from pictopic.models.persistence import load
+    from pictopic.models.tree import WordTree
+    from pictopic.words.vocabulary import Vocabulary
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "DocNADE": "pictopic.models.docnade",
+    "SupDocNADE": "pictopic.models.docnade",
+    "Vocabulary": "pictopic.words.vocabulary",
+    "WordTree": "pictopic.models.tree",
+    "load": "pictopic.models.persistence",
+}
+
+__all__ = ["DocNADE", "SupDocNADE", "Vocabulary", "WordTree", "__version__", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pictopic' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,5 @@
+"""``python -m pictopic``."""
+
+from pictopic.cli import main
+
+main()

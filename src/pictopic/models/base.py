@@ -1,0 +1,437 @@
+"""What DocNADE and SupDocNADE have in common: training, likelihood, representation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from pictopic.models.counts import check_counts, document_lengths, fingerprint
+from pictopic.models.labels import Labels, no_labels
+from pictopic.models.parallel import in_parts
+from pictopic.models.parameters import Options, Theta, initial_theta
+from pictopic.models.training import train
+from pictopic.models.tree import WordTree
+
+_SGD_CHUNK = 32  # documents between two updates of the average, when each document is a step
+_LEARNING_RATES = {"adam": 0.001, "sgd": 0.05}
+
+
+class BaseDocNADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Training, likelihood and representation of a shallow model; see `DocNADE` for the options."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "output": [StrOptions({"tree", "softmax"})],
+        "activation": [StrOptions({"relu", "tanh", "sigmoid"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "solver": [StrOptions({"adam", "sgd"})],
+        "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "n_annotation_words": [Interval(Integral, 0, None, closed="left")],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "averaging": [None, Interval(Real, 0, 1, closed="neither")],
+        "bias_init": [StrOptions({"base_rates", "zeros"})],
+        "validation_fraction": [None, Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+        "device": [str],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.categorical = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    # ---- training ----------------------------------------------------------------------------------------------
+
+    def _fit(self, X: sparse.csr_array, labels: Labels, held_out: tuple[sparse.csr_array, Labels] | None) -> None:
+        """Train on counts and labels until `max_iter`, or until the held-out part is predicted no better."""
+        rng = check_random_state(self.random_state)
+        lengths = document_lengths(X)
+        if not lengths.any():
+            raise ValueError("X has no words: every row is empty")
+        self._check_options(X.shape[1])
+        continued = self.warm_start and hasattr(self, "components_")
+        if continued:
+            self._check_same_shape(X, labels)
+        else:
+            self._initialise(rng, X, labels)
+        trainer = self._trainer(X, labels)
+        if continued and getattr(self, "_solver_state", None) is not None:
+            trainer.resume(self._solver_state)
+        validate = None
+        if held_out is not None:
+            seed = int(rng.randint(2**31))
+
+            def validate(theta: Theta) -> float:
+                return self._validation_score(theta, *held_out, seed)
+
+        outcome = train(
+            trainer,
+            X.shape[0],
+            n_words=lengths.sum(),
+            n_labelled=int(labels.known.sum()),
+            max_iter=self.max_iter,
+            batch_size=self._documents_a_call(),
+            n_iter_no_change=self.n_iter_no_change,
+            rng=rng,
+            validate=validate,
+            verbose=int(self.verbose),
+            name=type(self).__name__,
+        )
+        self._set_theta(outcome.theta)
+        self._solver_state = trainer.state() if self.warm_start else None
+        self.n_iter_ = outcome.n_iter
+        self.best_validation_score_ = outcome.best_score
+        self.history_ = outcome.history
+        self.data_fingerprint_ = fingerprint(X, labels.indicator)
+
+    def _partial_fit(self, X: sparse.csr_array, labels: Labels) -> None:
+        """One pass over X, going on from where the last call ended."""
+        rng = getattr(self, "_partial_rng", None)
+        if not hasattr(self, "components_"):
+            rng = check_random_state(self.random_state)
+            if not document_lengths(X).any():
+                raise ValueError("X has no words: every row is empty")
+            self._check_options(X.shape[1])
+            self._initialise(rng, X, labels)
+            self.history_ = {}
+            self.n_iter_ = 0
+        rng = check_random_state(self.random_state) if rng is None else rng
+        trainer = self._trainer(X, labels)
+        if getattr(self, "_solver_state", None) is not None:
+            trainer.resume(self._solver_state)
+        outcome = train(
+            trainer,
+            X.shape[0],
+            n_words=document_lengths(X).sum(),
+            n_labelled=int(labels.known.sum()),
+            max_iter=1,
+            batch_size=self._documents_a_call(),
+            n_iter_no_change=1,
+            rng=rng,
+            name=type(self).__name__,
+        )
+        self._set_theta(outcome.theta)
+        self._solver_state, self._partial_rng = trainer.state(), rng
+        self.n_iter_ += 1
+        for name, values in outcome.history.items():
+            self.history_.setdefault(name, []).extend(values)
+        self.best_validation_score_ = None
+        self.data_fingerprint_ = fingerprint(X, labels.indicator)
+
+    def _documents_a_call(self) -> int:
+        return _SGD_CHUNK if self.solver == "sgd" and self.batch_size == 1 and self.output == "tree" else self.batch_size
+
+    def _check_options(self, n_words: int) -> None:
+        if self.output == "tree" and self.device != "cpu":
+            raise ValueError(f'output="tree" runs on device="cpu" only, got device={self.device!r}')
+        if self.n_annotation_words > n_words:
+            raise ValueError(f"n_annotation_words={self.n_annotation_words}, but X has {n_words} columns only")
+
+    def _check_same_shape(self, X: sparse.csr_array, labels: Labels) -> None:
+        theta = self._theta()
+        now = (X.shape[1], self.n_components, labels.indicator.shape[1])
+        before = (theta.W.shape[0], theta.W.shape[1], len(theta.d))
+        if now != before:
+            raise ValueError(
+                "warm_start: the model has (words, n_components, classes) = "
+                f"{before}, but now there are {now}; fit a new model"
+            )
+
+    def _initialise(self, rng: np.random.RandomState, X: sparse.csr_array, labels: Labels) -> None:
+        n_words = X.shape[1]
+        self._solver_state = None
+        self.mean_length_ = float(document_lengths(X).mean())
+        self.tree_ = WordTree(n_words, rng) if self.output == "tree" else None
+        n_outputs = n_words - 1 if self.output == "tree" else n_words
+        theta = initial_theta(rng, n_words, self.n_components, n_outputs, labels.indicator.shape[1])
+        if self.bias_init == "base_rates":
+            counts = np.asarray(X.sum(axis=0)).ravel()
+            if self.tree_ is not None:
+                theta.b = self.tree_.base_rates(counts).astype(np.float32)
+            else:
+                theta.b = np.log((counts + 1) / (counts + 1).sum()).astype(np.float32)
+        self._set_theta(theta)
+
+    def _trainer(self, X: sparse.csr_array, labels: Labels) -> Any:
+        rate = _LEARNING_RATES[self.solver] if self.learning_rate == "auto" else self.learning_rate
+        options = Options(
+            activation=self.activation,
+            generative=self._generative_weight() / self.mean_length_,
+            multi_label=getattr(self, "multi_label_", False),
+            solver=self.solver,
+            batch_size=self.batch_size,
+            learning_rate=rate,
+            dropout=self.dropout,
+            averaging=self.averaging or 0.0,
+            n_jobs=self._n_jobs(),
+            device=self.device,
+        )
+        if self.tree_ is not None:
+            from pictopic.models.tree_output import TreeTrainer
+
+            return TreeTrainer(self._theta(), self.tree_, X, labels, options)
+        from pictopic.models.softmax_output import SoftmaxTrainer
+
+        return SoftmaxTrainer(self._theta(), X, labels, options)
+
+    def _generative_weight(self) -> float:
+        return 1.0
+
+    def _n_jobs(self) -> int:
+        return effective_n_jobs(self.n_jobs)
+
+    def _validation_score(self, theta: Theta, X: sparse.csr_array, labels: Labels, seed: int) -> float:
+        """Larger is better: the mean log-likelihood a word of held-out documents."""
+        return -self._losses(theta, X, seed).sum() / max(document_lengths(X).sum(), 1)
+
+    # ---- parameters --------------------------------------------------------------------------------------------
+
+    def _set_theta(self, theta: Theta) -> None:
+        self.components_ = np.ascontiguousarray(theta.W).T  # a word's weights stay together in memory
+        self.hidden_intercept_ = theta.c
+        self.output_coef_ = theta.V
+        self.output_intercept_ = theta.b
+
+    def _theta(self) -> Theta:
+        return Theta(
+            W=self.components_.T,
+            c=self.hidden_intercept_,
+            V=self.output_coef_,
+            b=self.output_intercept_,
+            U=getattr(self, "coef_", np.zeros((0, self.hidden_intercept_.size), np.float32)),
+            d=getattr(self, "intercept_", np.zeros(0, np.float32)),
+        )
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
+
+    # ---- representation ----------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The hidden representation h_y of each document (paper: g(c + sum of W over its words)).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+            Counts.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_components), float32
+            Each row depends on that row of X alone.
+        """
+        check_is_fitted(self)
+        return self._represent(self._theta(), check_counts(self, X, reset=False))
+
+    def _represent(self, theta: Theta, X: sparse.csr_array) -> np.ndarray:
+        from pictopic.kernels.bag import represent
+        from pictopic.kernels.elementary import ACTIVATIONS
+
+        out = np.empty((X.shape[0], theta.c.size), np.float32)
+
+        def run(first: int, last: int) -> None:
+            represent(
+                first, last, X.indptr, X.indices, X.data, theta.W, theta.c, ACTIVATIONS[self.activation], out
+            )
+
+        in_parts(X.shape[0], self._n_jobs(), run)
+        return out
+
+    # ---- likelihood --------------------------------------------------------------------------------------------
+
+    def log_likelihood(
+        self, X: Any, n_orderings: int = 1, random_state: int | np.random.RandomState | None = None
+    ) -> np.ndarray:
+        """log p(v) of each document, exact for the orders of the words that are drawn.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+            Counts.
+        n_orderings : int, default=1
+            Number of random orders; the mean of their logarithms is returned.
+        random_state : int, RandomState instance or None, default=None
+            Draws the orders.  None: as the model's own `random_state`.
+
+        Returns
+        -------
+        ndarray of shape (n_documents,), float64
+            0 for a document without words.
+        """
+        check_is_fitted(self)
+        if n_orderings < 1:
+            raise ValueError(f"n_orderings must be at least 1, got {n_orderings}")
+        X = check_counts(self, X, reset=False)
+        rng = check_random_state(self.random_state if random_state is None else random_state)
+        seeds = rng.randint(2**31, size=n_orderings)
+        return -sum(self._losses(self._theta(), X, int(seed)) for seed in seeds) / n_orderings
+
+    def _losses(self, theta: Theta, X: sparse.csr_array, seed: int) -> np.ndarray:
+        """-log p of each document, in one random order."""
+        if self.tree_ is not None:
+            from pictopic.models.tree_output import count_losses
+
+            return count_losses(theta, self.tree_, X, self.activation, self._n_jobs(), seed)
+        from pictopic.models.softmax_output import count_losses as softmax_losses
+
+        return softmax_losses(theta, X, self.activation, self._n_jobs(), self.device, seed)
+
+    def sequence_log_likelihood(self, sequences: Iterable[Any]) -> np.ndarray:
+        """log p of sequences of words, exactly in the order given.
+
+        Parameters
+        ----------
+        sequences : list of array-like of int
+            Word ids, columns of X.
+
+        Returns
+        -------
+        ndarray of shape (n_sequences,), float64
+        """
+        check_is_fitted(self)
+        arrays = [np.asarray(sequence) for sequence in sequences]
+        for row, array in enumerate(arrays):
+            if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+                raise ValueError(f"sequence {row} must be a list of word ids (whole numbers)")
+            if array.size and not (0 <= array.min() and array.max() < self.n_features_in_):
+                raise ValueError(f"sequence {row} has a word id outside 0..{self.n_features_in_ - 1}")
+        lengths = np.array([array.size for array in arrays], np.int64)
+        words = np.concatenate([np.zeros(0, np.int64), *arrays]).astype(np.int64)
+        theta, n_jobs = self._theta(), self._n_jobs()
+        if self.tree_ is not None:
+            from pictopic.models import tree_output
+
+            return -tree_output.sequence_losses(theta, self.tree_, words, lengths, self.activation, n_jobs)
+        from pictopic.models import softmax_output
+
+        return -softmax_output.sequence_losses(theta, words, lengths, self.activation, n_jobs, self.device)
+
+    def perplexity(
+        self,
+        X: Any,
+        per: str = "document",
+        n_orderings: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> float:
+        """How many equally likely words the model hesitates between, on average; smaller is better.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+            Counts.  Empty documents are left out, with a warning that counts them.
+        per : {"document", "word"}, default="document"
+            "document": exp of the mean over documents of -log p(v) / length, as in the literature on DocNADE;
+            "word": exp of the total of -log p(v) over the total number of words.
+        n_orderings, random_state
+            See `log_likelihood`.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        if per not in ("document", "word"):
+            raise ValueError(f'per must be "document" or "word", got {per!r}')
+        counts = check_counts(self, X, reset=False)
+        lengths = document_lengths(counts)
+        empty = int((lengths == 0).sum())
+        if empty == len(lengths):
+            raise ValueError("X has no words: every row is empty")
+        if empty:
+            warnings.warn(f"perplexity leaves out {empty} of {len(lengths)} documents: they are empty", stacklevel=2)
+        losses = -self.log_likelihood(counts, n_orderings, random_state)
+        if per == "word":
+            return float(np.exp(losses.sum() / lengths.sum()))
+        some = lengths > 0
+        return float(np.exp(np.mean(losses[some] / lengths[some])))
+
+    def next_word_proba(self, X: Any, columns: Any = None) -> np.ndarray:
+        """Probability of being the next word, given a document's words.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+            Counts.
+        columns : array-like of int, optional
+            Words whose probabilities are wanted; with the tree, only their paths are computed.  All by default, and
+            then each row sums to one.  To predict tags, ask for the annotation words:
+            ``columns=range(n_words - n_annotation_words, n_words)``.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_columns), float32
+        """
+        hidden = self.transform(X)
+        if columns is not None:
+            columns = np.asarray(columns)
+            if columns.ndim != 1 or (columns.size and columns.dtype.kind not in "iu"):
+                raise ValueError("columns must be a list of column numbers")
+            columns = columns.astype(np.int64)
+            if columns.size and not (0 <= columns.min() and columns.max() < self.n_features_in_):
+                raise ValueError(f"columns must lie in 0..{self.n_features_in_ - 1}")
+        if self.tree_ is not None:
+            from pictopic.models import tree_output
+
+            return tree_output.next_word_proba(self._theta(), self.tree_, hidden, columns)
+        from pictopic.models import softmax_output
+
+        return softmax_output.next_word_proba(self._theta(), hidden, columns, self._n_jobs(), self.device)
+
+    def save(self, folder: Any) -> None:
+        """Write the model to a folder; `pictopic.load` reads it back.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it does not exist; a model that is there already is replaced as a whole.
+        """
+        from pictopic.models.persistence import save
+
+        check_is_fitted(self)
+        save(self, folder)
+
+
+def split_held_out(
+    labels: Labels, fraction: float | None, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to train on and rows to hold out: the same fraction of each class, or of all rows without classes.
+
+    Numbers are rounded down, so that a class too small to be split stays in training.
+    """
+    n = len(labels.known)
+    if fraction is None:
+        return np.arange(n), np.zeros(0, np.int64)
+    order = rng.permutation(n)
+    if labels.indicator.shape[1] == 0:
+        groups = [order]
+    else:
+        # A multi-label row counts for its rarest class.
+        rarity = np.argsort(labels.indicator.sum(axis=0), kind="stable")
+        first = rarity[labels.indicator[:, rarity].argmax(axis=1)]
+        groups = [order[labels.known[order] & (first[order] == k)] for k in range(labels.indicator.shape[1])]
+    held_out = np.sort(np.concatenate([group[: int(fraction * len(group))] for group in groups]))
+    return np.setdiff1d(np.arange(n), held_out), held_out
+
+
+def without_labels(X: sparse.csr_array) -> Labels:
+    """Labels for unsupervised training."""
+    return no_labels(X.shape[0])

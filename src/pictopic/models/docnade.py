@@ -1,0 +1,427 @@
+"""DocNADE and SupDocNADE: topic models with one hidden layer and an exact likelihood."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from pictopic.models.base import BaseDocNADE, split_held_out
+from pictopic.models.counts import check_counts, document_lengths
+from pictopic.models.labels import Labels, encode_labels, no_labels
+from pictopic.models.parameters import Theta
+
+
+class DocNADE(BaseDocNADE):
+    """Document neural autoregressive distribution estimator.
+
+    Models a bag of words as the product of p(v_i | the words before it), each from a hidden layer that sums the
+    weights of those words.  The words' order is drawn afresh at every visit.  The hidden layer of the whole document is
+    its representation (`transform`): one matrix product, no inference.
+
+    Parameters
+    ----------
+    n_components : int, default=200
+        Number of hidden units (topics), H.
+    output : {"tree", "softmax"}, default="tree"
+        How p(v_i | ...) is computed: by left/right decisions in a binary tree of words, O(log Q) a word, or by a
+        softmax over all words.  The softmax fits better and can use a GPU; the tree is faster, the more so
+        the larger the vocabulary (see the table in the README).
+    activation : {"relu", "tanh", "sigmoid"}, default="tanh"
+        g.
+    max_iter : int, default=200
+        Largest number of passes over the documents.
+    batch_size : int, default=100
+        Documents a step.
+    solver : {"adam", "sgd"}, default="adam"
+        With ``solver="sgd", batch_size=1`` each document is a step of plain gradient descent, as in the paper.
+    learning_rate : float or "auto", default="auto"
+        0.001 for Adam and 0.05 for SGD, in units of the loss a word.
+    n_annotation_words : int, default=0
+        So many of the last columns of X are annotation words (tags).
+    dropout : float, default=0.5
+        Share of hidden units left out for a document while training.
+    averaging : float or None, default=0.998
+        Decay a step of the exponential average of the parameters that is used in the end; None: no average.
+    bias_init : {"base_rates", "zeros"}, default="base_rates"
+        Whether the output biases b start at the words' frequencies in X.
+    validation_fraction : float or None, default=0.1
+        Share of the documents held out; training stops when they get no more likely, and the best parameters are
+        kept.  None: train on all documents for `max_iter` passes.
+    n_iter_no_change : int, default=10
+        Passes without a better held-out likelihood before stopping.
+    random_state : int, RandomState instance or None, default=None
+        The same number gives the same model, bit for bit, for the same `n_jobs`.
+    n_jobs : int or None, default=None
+        Threads; None is 1, -1 all processors.
+    device : str, default="cpu"
+        Where the softmax output is trained, as torch names it.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last fit.
+    verbose : int, default=0
+        1: a progress bar; 2: a line each pass.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_words)
+        W.
+    hidden_intercept_ : ndarray of shape (n_components,)
+        c.
+    output_coef_ : ndarray of shape (n_words - 1, n_components), or (n_words, n_components) for softmax
+        V: a row for each inner node of the tree, or for each word.
+    output_intercept_ : ndarray
+        b, in the same order.
+    tree_ : WordTree or None
+        The tree of words.
+    mean_length_ : float
+        Mean number of words of the training documents.
+    n_iter_ : int
+        Number of passes done.
+    history_ : dict of lists
+        For each pass "nll" (-log p a word, in training), "class_loss", "validation_score" and "seconds".
+    best_validation_score_ : float or None
+        Held-out mean log-likelihood a word of the parameters that were kept.
+
+    References
+    ----------
+    Y. Zheng, Y.-J. Zhang, H. Larochelle, "A Deep and Autoregressive Approach for Topic Modeling of Multimodal
+    Data", section 3.  H. Larochelle, S. Lauly, "A Neural Autoregressive Topic Model", NIPS 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pictopic import DocNADE
+    >>> X = np.array([[2, 1, 0, 0], [1, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 1]] * 10)
+    >>> model = DocNADE(n_components=8, batch_size=8, random_state=0).fit(X)
+    >>> model.transform(X).shape
+    (40, 8)
+    >>> p = model.next_word_proba([[3, 2, 0, 0]])
+    >>> bool(p[0, :2].sum() > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        n_components=200,
+        output="tree",
+        activation="tanh",
+        max_iter=200,
+        batch_size=100,
+        solver="adam",
+        learning_rate="auto",
+        n_annotation_words=0,
+        dropout=0.5,
+        averaging=0.998,
+        bias_init="base_rates",
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        random_state=None,
+        n_jobs=None,
+        device="cpu",
+        warm_start=False,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.output = output
+        self.activation = activation
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.solver = solver
+        self.learning_rate = learning_rate
+        self.n_annotation_words = n_annotation_words
+        self.dropout = dropout
+        self.averaging = averaging
+        self.bias_init = bias_init
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, *, X_val: Any = None) -> DocNADE:
+        """Learn from documents.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+            Counts: whole numbers from 0 on.
+        y : ignored
+        X_val : {array-like, sparse matrix} of shape (n_held_out, n_words), optional
+            Documents to stop on, instead of a fraction of X.
+
+        Returns
+        -------
+        self
+        """
+        X = check_counts(self, X, reset=True)
+        if X_val is not None:
+            held_out = check_counts(self, X_val, reset=False)
+        else:
+            rng = check_random_state(self.random_state)
+            rows, others = split_held_out(no_labels(X.shape[0]), self.validation_fraction, rng)
+            X, held_out = X[rows], X[others]
+        some = bool(document_lengths(held_out).any())
+        validation = (held_out, no_labels(held_out.shape[0])) if some else None
+        self._fit(X, no_labels(X.shape[0]), validation)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any = None) -> DocNADE:
+        """Learn from documents in one pass, going on from the calls before.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+            Counts.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = check_counts(self, X, reset=not hasattr(self, "components_"))
+        self._partial_fit(X, no_labels(X.shape[0]))
+        return self
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-likelihood a word; larger is better.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+            Counts.
+        y : ignored
+
+        Returns
+        -------
+        float
+        """
+        return -float(np.log(self.perplexity(X, per="word")))
+
+
+class SupDocNADE(ClassifierMixin, BaseDocNADE):
+    """DocNADE that learns the class of a document together with its words.
+
+    The loss of a document is -log p(y | v) + generative_weight * -log p(v) / mean number of words, with
+    p(y | v) from the same hidden layer that represents the document.  The options not named here are `DocNADE`'s.
+
+    Parameters
+    ----------
+    generative_weight : float, default=1.0
+        Weight of the words against the class.  The paper's lambda, on the sum over words, is
+        ``generative_weight / mean_length_``; the authors' 0.25 is 0.25 here.
+    n_components, output, activation, max_iter, batch_size, solver, learning_rate, n_annotation_words
+        See `DocNADE`.
+    dropout, averaging, bias_init, random_state, n_jobs, device, warm_start, verbose
+        See `DocNADE`.
+    validation_fraction, n_iter_no_change
+        See `DocNADE`; training stops on the class loss of the held-out documents.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, or column numbers of y if that was a 0/1 matrix.
+    multi_label_ : bool
+        Whether a document can have several classes.
+    coef_ : ndarray of shape (n_classes, n_components)
+        U.
+    intercept_ : ndarray of shape (n_classes,)
+        d.
+    components_, hidden_intercept_, output_coef_, output_intercept_, tree_, mean_length_, n_iter_, history_
+        See `DocNADE`.
+    best_validation_score_ : float or None
+        Minus the held-out class loss of the parameters that were kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pictopic import SupDocNADE
+    >>> X = np.array([[2, 1, 0, 0], [1, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 1]] * 10)
+    >>> y = ["sea", "sea", "city", "city"] * 10
+    >>> model = SupDocNADE(n_components=8, batch_size=8, random_state=0).fit(X, y)
+    >>> model.predict([[1, 1, 0, 0], [0, 0, 3, 1]]).tolist()
+    ['sea', 'city']
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **BaseDocNADE._parameter_constraints,
+        "generative_weight": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_components=200,
+        generative_weight=1.0,
+        output="tree",
+        activation="tanh",
+        max_iter=200,
+        batch_size=100,
+        solver="adam",
+        learning_rate="auto",
+        n_annotation_words=0,
+        dropout=0.5,
+        averaging=0.998,
+        bias_init="base_rates",
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        random_state=None,
+        n_jobs=None,
+        device="cpu",
+        warm_start=False,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.generative_weight = generative_weight
+        self.output = output
+        self.activation = activation
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.solver = solver
+        self.learning_rate = learning_rate
+        self.n_annotation_words = n_annotation_words
+        self.dropout = dropout
+        self.averaging = averaging
+        self.bias_init = bias_init
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, *, X_val: Any = None, y_val: Any = None) -> SupDocNADE:
+        """Learn from documents and their classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+            Counts: whole numbers from 0 on.
+        y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
+            A class for each document, or several.  Rows with None or NaN are unlabelled: they teach the words only.
+        X_val, y_val : like X and y, optional
+            Documents and classes to stop on, instead of a fraction of X.
+
+        Returns
+        -------
+        self
+        """
+        X, labels = self._check_X_y(X, y, reset=True)
+        if X_val is not None:
+            held_out, held_out_labels = self._check_X_y(X_val, y_val, reset=False)
+        else:
+            rows, others = split_held_out(labels, self.validation_fraction, check_random_state(self.random_state))
+            held_out, held_out_labels = X[others], Labels(*(part[others] for part in labels))
+            X, labels = X[rows], Labels(*(part[rows] for part in labels))
+        validation = (held_out, held_out_labels) if held_out_labels.known.any() else None
+        self._fit(X, labels, validation)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> SupDocNADE:
+        """Learn from documents and their classes in one pass, going on from the calls before.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+            Counts.
+        y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
+            Classes; None or NaN for unlabelled.
+        classes : array-like, optional
+            All classes that will ever come.  Needed in the first call, unless its y has them all.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "components_")
+        X, labels = self._check_X_y(X, y, reset=first, classes=classes)
+        self._partial_fit(X, labels)
+        return self
+
+    def _check_X_y(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[sparse.csr_array, Labels]:
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None"
+            )
+        X = check_counts(self, X, reset=reset)
+        known = np.unique(classes) if reset and classes is not None else None if reset else self.classes_
+        labels, found, multi_label = encode_labels(y, X.shape[0], known)
+        if reset:
+            if len(found) < 2:
+                raise ValueError(f"y must have at least two classes, but has {len(found)} class: {found.tolist()}")
+            self.classes_, self.multi_label_ = found, multi_label
+        elif multi_label != self.multi_label_:
+            raise ValueError("y must be one label a row or a 0/1 matrix, as it was when the model was first fitted")
+        return X, labels
+
+    def _generative_weight(self) -> float:
+        return self.generative_weight
+
+    def _set_theta(self, theta: Theta) -> None:
+        super()._set_theta(theta)
+        self.coef_, self.intercept_ = theta.U, theta.d
+
+    def _validation_score(self, theta: Theta, X: sparse.csr_array, labels: Labels, seed: int) -> float:
+        """Larger is better: minus the class loss of the labelled held-out documents."""
+        p = self._class_proba(theta, X[labels.known])
+        y = labels.indicator[labels.known].astype(bool)
+        tiny = 1e-12
+        losses = -np.log(np.maximum(p[y], tiny)).sum()
+        if self.multi_label_:
+            losses -= np.log(np.maximum(1 - p[~y], tiny)).sum()
+        return -float(losses) / len(y)
+
+    def _class_proba(self, theta: Theta, X: sparse.csr_array) -> np.ndarray:
+        # In float64, so that a row's value does not depend on the rows beside it.
+        scores = self._represent(theta, X).astype(np.float64) @ theta.U.astype(np.float64).T + theta.d
+        return expit(scores) if self.multi_label_ else softmax(scores, axis=1)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """p(y | v) of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+            Counts.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_classes)
+            In the order of `classes_`.  Rows sum to one, unless a document can have several classes.
+        """
+        check_is_fitted(self)
+        return self._class_proba(self._theta(), check_counts(self, X, reset=False))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each document, or a 0/1 matrix of the classes above one half.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+            Counts.
+
+        Returns
+        -------
+        ndarray of shape (n_documents,) or (n_documents, n_classes)
+        """
+        p = self.predict_proba(X)
+        return (p > 0.5).astype(np.int64) if self.multi_label_ else self.classes_[p.argmax(axis=1)]

@@ -1,0 +1,67 @@
+"""The parameters of a shallow model, and the options they are trained with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass
+class Theta:
+    """Parameters theta of (Sup)DocNADE, as float32 arrays.
+
+    A word's weights lie together in memory: `W` holds the paper's W transposed.
+    """
+
+    W: np.ndarray  # (Q, H)
+    c: np.ndarray  # (H,)
+    V: np.ndarray  # (Q, H) softmax, (Q - 1, H) tree
+    b: np.ndarray  # (Q,) or (Q - 1,)
+    U: np.ndarray  # (C, H); C = 0 without classes
+    d: np.ndarray  # (C,)
+
+    def copy(self) -> Theta:
+        """An independent copy."""
+        return Theta(*(array.copy() for array in vars(self).values()))
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to train: what the estimators' options come to for one set of data."""
+
+    activation: str
+    generative: float  # weight of a document's NLL in its loss, lambda
+    multi_label: bool
+    solver: str
+    batch_size: int
+    learning_rate: float
+    dropout: float
+    averaging: float  # 0: none
+    n_jobs: int
+    device: str
+
+
+def glorot_uniform(rng: np.random.RandomState, rows: int, columns: int) -> np.ndarray:
+    """Uniform on +- sqrt(6 / (rows + columns)), the paper's initialisation."""
+    limit = np.sqrt(6.0 / max(rows + columns, 1))
+    return rng.uniform(-limit, limit, (rows, columns)).astype(np.float32)
+
+
+def initial_theta(
+    rng: np.random.RandomState, n_words: int, n_hidden: int, n_outputs: int, n_classes: int
+) -> Theta:
+    """Fresh parameters: Glorot-uniform matrices, biases zero."""
+    return Theta(
+        W=glorot_uniform(rng, n_words, n_hidden),
+        c=np.zeros(n_hidden, np.float32),
+        V=glorot_uniform(rng, n_outputs, n_hidden),
+        b=np.zeros(n_outputs, np.float32),
+        U=glorot_uniform(rng, n_classes, n_hidden),
+        d=np.zeros(n_classes, np.float32),
+    )
+
+
+def average_decay(decay: float, step: int) -> float:
+    """Decay of the parameter average at a step: shorter memory at the start, so that it forgets the first values."""
+    return min(decay, (1 + step) / (10 + step))

@@ -1,0 +1,233 @@
+"""Models on disk: ``config.json``, ``model.safetensors`` and a model card, ``README.md``.
+
+Reading one runs nothing that is in it: JSON and plain arrays, checked before they are used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as parse_tensors
+from safetensors.numpy import save as tensor_bytes
+
+import pictopic
+from pictopic.files import new_folder
+from pictopic.models.tree import WordTree
+
+FORMAT_VERSION = 1
+_CONFIG, _TENSORS, _CARD = "config.json", "model.safetensors", "README.md"
+_MODELS = ("DocNADE", "SupDocNADE")
+_ARRAYS = ("components_", "hidden_intercept_", "output_coef_", "output_intercept_", "coef_", "intercept_")
+_VALUES = (
+    "n_features_in_", "mean_length_", "n_iter_", "best_validation_score_", "history_", "data_fingerprint_",
+    "multi_label_",
+)  # fmt: skip
+
+
+def save(model: Any, folder: str | Path) -> None:
+    """Write a fitted model to a folder, which is replaced as a whole if it is a model already."""
+    folder = Path(folder)
+    if folder.exists() and not (folder / _CONFIG).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{folder} exists and is not a model; choose another folder")
+    arrays = {name: np.ascontiguousarray(getattr(model, name)) for name in _ARRAYS if hasattr(model, name)}
+    if model.tree_ is not None:
+        arrays["word_of_leaf"] = model.tree_.word_of_leaf
+    tensors = tensor_bytes(arrays)
+    config = {
+        "format_version": FORMAT_VERSION,
+        "model": type(model).__name__,
+        "options": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
+        "learnt": {name: _plain(getattr(model, name)) for name in _VALUES if hasattr(model, name)},
+        "feature_names": _names(getattr(model, "feature_names_in_", None)),
+        "classes": _names(getattr(model, "classes_", None)),
+        "tensors_sha256": hashlib.sha256(tensors).hexdigest(),
+        "versions": _versions(),
+    }
+    with new_folder(folder) as new:
+        (new / _TENSORS).write_bytes(tensors)
+        (new / _CONFIG).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+        (new / _CARD).write_text(_card(model, config), encoding="utf-8")
+
+
+def load(folder: str | Path) -> Any:
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    folder : path
+
+    Returns
+    -------
+    estimator
+        Fitted, with the options it had.
+
+    Raises
+    ------
+    ValueError
+        If the folder is no model, or damaged, or changed by hand, or from a newer pictopic.
+
+    Examples
+    --------
+    >>> import tempfile, pictopic
+    >>> model = pictopic.DocNADE(n_components=2, max_iter=1).fit([[1, 2], [2, 0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(folder + "/model")
+    ...     pictopic.load(folder + "/model")
+    DocNADE(max_iter=1, n_components=2)
+    """
+    folder = Path(folder)
+    config = _read_config(folder)
+    tensors = _read_tensors(folder, config)
+    options = config["options"]
+    name = config["model"]
+    if name not in _MODELS:
+        raise ValueError(f"{folder / _CONFIG} names an unknown model, {name!r}")
+    kind = getattr(importlib.import_module("pictopic.models.docnade"), name)
+    try:
+        model = kind(**options)
+        model._validate_params()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{folder / _CONFIG} has options that {name} does not take: {error}") from None
+    _check_shapes(folder, tensors, config)
+    leaves = tensors.pop("word_of_leaf", None)
+    model.tree_ = None if leaves is None else WordTree.from_leaves(leaves)
+    for key, array in tensors.items():
+        setattr(model, key, array)
+    model.components_ = np.ascontiguousarray(model.components_.T).T
+    for key, value in config["learnt"].items():
+        if key in _VALUES:
+            setattr(model, key, value)
+    if config["feature_names"] is not None:
+        model.feature_names_in_ = _array(config["feature_names"])
+    if config["classes"] is not None:
+        model.classes_ = _array(config["classes"])
+    model._solver_state = None
+    return model
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    path = folder / _CONFIG
+    if not path.is_file():
+        raise ValueError(f"{folder} is not a model: there is no {_CONFIG} in it")
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    version = config.get("format_version") if isinstance(config, dict) else None
+    if not isinstance(version, int):
+        raise ValueError(f"{path} is not a model's: it has no format_version")
+    if version > FORMAT_VERSION:
+        raise ValueError(
+            f"{folder} has format {version}, this pictopic {pictopic.__version__} reads up to {FORMAT_VERSION}; "
+            "update pictopic"
+        )
+    expected = {
+        "model": str, "options": dict, "learnt": dict, "feature_names": dict | None, "classes": dict | None,
+        "tensors_sha256": str,
+    }  # fmt: skip
+    for key, kind in expected.items():
+        if key not in config or not isinstance(config[key], kind):
+            raise ValueError(f"{path} is damaged: {key!r} is missing or wrong")
+    return config
+
+
+def _read_tensors(folder: Path, config: dict[str, Any]) -> dict[str, np.ndarray]:
+    path = folder / _TENSORS
+    if not path.is_file():
+        raise ValueError(f"{folder} is damaged: there is no {_TENSORS} in it")
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != config["tensors_sha256"]:
+        raise ValueError(f"{path} is damaged or was changed: it is not the file that was saved with {_CONFIG}")
+    try:
+        return parse_tensors(content)
+    except SafetensorError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+
+
+def _check_shapes(folder: Path, tensors: dict[str, np.ndarray], config: dict[str, Any]) -> None:
+    try:
+        n_words, n_hidden = config["learnt"]["n_features_in_"], config["options"]["n_components"]
+        n_outputs = n_words - 1 if config["options"]["output"] == "tree" else n_words
+        expected: dict[str, tuple[int, ...]] = {
+            "components_": (n_hidden, n_words),
+            "hidden_intercept_": (n_hidden,),
+            "output_coef_": (n_outputs, n_hidden),
+            "output_intercept_": (n_outputs,),
+        }
+        if config["options"]["output"] == "tree":
+            expected["word_of_leaf"] = (n_words,)
+        if config["classes"] is not None:
+            n_classes = len(config["classes"]["values"])
+            expected |= {"coef_": (n_classes, n_hidden), "intercept_": (n_classes,)}
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{folder / _CONFIG} is damaged: {error!r}") from None
+    found = {name: array.shape for name, array in tensors.items()}
+    if found != expected:
+        raise ValueError(f"{folder} is damaged: it should hold arrays {expected}, but has {found}")
+    for name, array in tensors.items():
+        if name != "word_of_leaf" and array.dtype != np.float32:
+            raise ValueError(f"{folder} is damaged: {name} should be float32, but is {array.dtype}")
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON knows it; a random generator cannot be kept and becomes null."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, int | float | str | bool | None) else None
+
+
+def _names(values: np.ndarray | None) -> dict[str, Any] | None:
+    """Class labels or column names with their type."""
+    if values is None:
+        return None
+    return {"dtype": "object" if values.dtype == object else values.dtype.str, "values": values.tolist()}
+
+
+def _array(names: dict[str, Any]) -> np.ndarray:
+    if names["dtype"] != "object" and np.dtype(names["dtype"]).kind not in "biufU":
+        raise ValueError(f"labels of type {names['dtype']!r} are not known")
+    return np.array(names["values"], dtype=names["dtype"])
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    packages = ("numpy", "scipy", "scikit-learn", "numba", "torch", "safetensors")
+    return {"pictopic": pictopic.__version__, "python": platform.python_version()} | {
+        name: version(name) for name in packages
+    }
+
+
+def _card(model: Any, config: dict[str, Any]) -> str:
+    learnt = config["learnt"]
+    score = learnt["best_validation_score_"]
+    classes = f", {len(config['classes']['values'])} classes" if config["classes"] else ""
+    lines = [
+        f"# {config['model']}",
+        "",
+        f"A pictopic model of {learnt['n_features_in_']} words{classes}, with "
+        f"{config['options']['n_components']} hidden units and {config['options']['output']} output.",
+        "",
+        "```python",
+        "import pictopic",
+        "",
+        'model = pictopic.load("this folder")',
+        "```",
+        "",
+        f"- passes over the data: {learnt['n_iter_']}",
+        f"- best validation score: {'none was held out' if score is None else f'{score:.4f}'}",
+        f"- fitted on data with SHA-256 {learnt['data_fingerprint_']}",
+        f"- made with {', '.join(f'{name} {version}' for name, version in config['versions'].items())}",
+    ]
+    return "\n".join(lines) + "\n"

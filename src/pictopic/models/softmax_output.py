@@ -1,0 +1,266 @@
+"""Training and likelihood with the full softmax over the words, in torch.
+
+Documents are packed, not padded: each position of each document is a row.  The gradient is written by hand,
+512 rows at a time, so that the (rows, Q) probabilities stay in the cache and only three matrix products and
+one pass over them are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from pictopic.models.labels import Labels
+from pictopic.models.parallel import chunks
+from pictopic.models.parameters import Options, Theta, average_decay
+
+ROWS = 512  # positions whose probabilities are held at a time
+_CHUNK_WORDS = 1 << 18  # positions whose hidden layers are held at a time
+
+
+@contextmanager
+def torch_threads(n_jobs: int) -> Iterator[None]:
+    """Let torch use `n_jobs` threads inside the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(n_jobs)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def to_tensors(theta: Theta, device: str) -> dict[str, Tensor]:
+    """Parameters as tensors of their own on a device."""
+    return {name: torch.from_numpy(array.copy()).to(device) for name, array in vars(theta).items()}
+
+
+def to_theta(tensors: dict[str, Tensor]) -> Theta:
+    """The inverse of `to_tensors`."""
+    return Theta(**{name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()})
+
+
+def activate(act: Tensor, activation: str) -> Tensor:
+    """g(act)."""
+    return {"relu": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}[activation](act)
+
+
+def derivative(h: Tensor, activation: str) -> Tensor:
+    """g'(act) from h = g(act)."""
+    if activation == "relu":
+        return (h > 0).to(h.dtype)
+    return 1 - h * h if activation == "tanh" else h * (1 - h)
+
+
+class Packed:
+    """Documents as one sequence of words, and where each begins."""
+
+    def __init__(self, words: np.ndarray, lengths: np.ndarray, device: str):
+        self.words = torch.from_numpy(words).to(device)  # (N,)
+        self.lengths = torch.from_numpy(lengths).to(device)  # (B,)
+        self.n_documents = len(lengths)
+        document = np.repeat(np.arange(len(lengths)), lengths)
+        self.document = torch.from_numpy(document).to(device)  # (N,) which document a position belongs to
+        start = np.cumsum(lengths) - lengths
+        self.start = torch.from_numpy(start[document]).to(device)  # (N,) that document's first position
+
+    def sums_before(self, rows: Tensor) -> Tensor:
+        """Sum of the rows of the same document before each row: (N, H) -> (N, H).
+
+        Running sums go over all documents in float64 and the document's start is subtracted: no padding, and no
+        loss that float32 could see.
+        """
+        total = torch.zeros(len(rows) + 1, rows.shape[1], dtype=torch.float64, device=rows.device)
+        torch.cumsum(rows, 0, dtype=torch.float64, out=total[1:])
+        return (total[:-1] - total[self.start]).to(rows.dtype)
+
+    def sums(self, rows: Tensor) -> Tensor:
+        """Sum of each document's rows: (N, H) -> (B, H)."""
+        out = torch.zeros(self.n_documents, rows.shape[1], dtype=rows.dtype, device=rows.device)
+        return out.index_add_(0, self.document, rows)
+
+
+def random_words(X: sparse.csr_array, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The documents' words one after the other, each document's in a random order; and the documents' lengths."""
+    lengths = np.asarray(X.sum(axis=1, dtype=np.int64)).ravel()
+    words = np.repeat(X.indices.astype(np.int64), X.data)
+    document = np.repeat(np.arange(len(lengths)), lengths)
+    return words[np.lexsort((rng.random(len(words)), document))], lengths
+
+
+class SoftmaxTrainer:
+    """Minibatch learning of a softmax-output model.
+
+    Parameters
+    ----------
+    theta : Theta
+        Where to start.
+    X : csr_array of shape (n_documents, n_words)
+        Counts.
+    labels : Labels
+    options : Options
+    """
+
+    def __init__(self, theta: Theta, X: sparse.csr_array, labels: Labels, options: Options):
+        self.X, self.labels, self.options = X, labels, options
+        self.theta = to_tensors(theta, options.device)
+        self.average = {name: tensor.clone() for name, tensor in self.theta.items()}
+        self.gradient = {name: torch.zeros_like(tensor) for name, tensor in self.theta.items()}
+        for name, tensor in self.theta.items():
+            tensor.grad = self.gradient[name]
+        solver: Any = torch.optim.SGD if options.solver == "sgd" else torch.optim.Adam
+        trained = [tensor for tensor in self.theta.values() if tensor.numel()]
+        self.optimizer = solver(trained, lr=options.learning_rate, fused=True)
+        self.step = 0
+
+    @torch.no_grad()
+    def learn(self, documents: np.ndarray, seed: int) -> tuple[float, float]:
+        """One step on a minibatch; the sums of -log p(v) and -log p(y | v) before it."""
+        with torch_threads(self.options.n_jobs):
+            losses = self._gradients(documents, np.random.default_rng(seed))
+            self.optimizer.step()
+            self.step += 1
+            if self.options.averaging:
+                weight = 1 - average_decay(self.options.averaging, self.step)
+                torch._foreach_lerp_(list(self.average.values()), list(self.theta.values()), weight)
+        return losses
+
+    def _gradients(self, documents: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
+        """Set the gradients of the documents' mean loss."""
+        options, theta, gradient = self.options, self.theta, self.gradient
+        device = options.device
+        torch._foreach_zero_(list(gradient.values()))
+        packed = Packed(*random_words(self.X[documents], rng), device)
+        vectors = theta["W"][packed.words]  # (N, H)
+        keep = 1 - options.dropout
+        mask = torch.ones(len(documents), theta["c"].numel(), device=device)  # (B, H) one mask a document
+        if options.dropout:
+            mask = torch.from_numpy(rng.random(mask.shape, dtype=np.float32) < keep).to(device) / keep
+        delta_y = torch.zeros_like(mask)  # (B, H) gradient by the activations after all words
+        nll = class_loss = 0.0
+        if theta["d"].numel():
+            class_loss, delta_y = self._class_gradients(documents, theta["c"] + packed.sums(vectors), mask)
+        after = delta_y[packed.document]  # (N, H) gradient by each position's word
+        gradient["c"] += delta_y.sum(0)
+        if options.generative > 0:
+            h = activate(theta["c"] + packed.sums_before(vectors), options.activation)  # (N, H)
+            mask = mask[packed.document]
+            nll, delta_h = self._word_gradients(h * mask, packed.words, options.generative / len(documents))
+            delta = delta_h * mask * derivative(h, options.activation)  # (N, H)
+            gradient["c"] += delta.sum(0)
+            # W[v_i] enters the positions after i only: all of the document's, less those up to i.
+            after += packed.sums(delta)[packed.document] - packed.sums_before(delta) - delta
+        gradient["W"].index_add_(0, packed.words, after)
+        return nll, class_loss
+
+    def _word_gradients(self, h: Tensor, words: Tensor, scale: float) -> tuple[float, Tensor]:
+        """-log p of the words given hidden layers h, and scale * its gradient by h; sets V's and b's."""
+        V, b = self.theta["V"], self.theta["b"]
+        delta_h = torch.empty_like(h)
+        nll = 0.0
+        room = torch.empty(min(ROWS, len(h)), len(b), dtype=h.dtype, device=h.device)
+        for start in range(0, len(h), ROWS):
+            rows = h[start : start + ROWS]
+            target = words[start : start + ROWS, None]
+            logits = torch.addmm(b, rows, V.T, out=room[: len(rows)])  # (rows, Q)
+            p = torch.softmax(logits, 1, out=logits)
+            own = p.gather(1, target)
+            nll -= float(own.double().log().sum())
+            p.scatter_(1, target, own - 1)
+            p *= scale
+            self.gradient["V"].addmm_(p.T, rows)
+            self.gradient["b"] += p.sum(0)
+            torch.mm(p, V, out=delta_h[start : start + ROWS])
+        return nll, delta_h
+
+    def _class_gradients(self, documents: np.ndarray, act: Tensor, mask: Tensor) -> tuple[float, Tensor]:
+        """-log p(y | v), and the gradient of its mean by the activations; sets U's and d's."""
+        theta = self.theta
+        known = torch.from_numpy(self.labels.known[documents]).to(act.device)[:, None]
+        y = torch.from_numpy(self.labels.indicator[documents].astype(np.float32)).to(act.device)
+        h = activate(act, self.options.activation)
+        scores = torch.addmm(theta["d"], h * mask, theta["U"].T)  # (B, C)
+        if self.options.multi_label:
+            losses = torch.nn.functional.softplus(scores) - y * scores
+            delta = scores.sigmoid() - y
+        else:
+            losses = -y * scores.log_softmax(1)
+            delta = scores.softmax(1) - y
+        delta = delta * known / len(documents)
+        self.gradient["U"] += delta.T @ (h * mask)
+        self.gradient["d"] += delta.sum(0)
+        delta_h = (delta @ theta["U"]) * mask * derivative(h, self.options.activation)
+        return float((losses * known).sum()), delta_h
+
+    def parameters(self) -> Theta:
+        """The parameters to be used: the averages, where there are any."""
+        return to_theta(self.average if self.options.averaging else self.theta)
+
+    def state(self) -> dict[str, Any]:
+        """What a later `TrainerState` needs to go on from here."""
+        return {"theta": to_theta(self.theta), "average": to_theta(self.average), "step": self.step,
+                "optimizer": self.optimizer.state_dict()}  # fmt: skip
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on from what `state` returned."""
+        for name in self.theta:
+            self.theta[name].copy_(torch.from_numpy(getattr(state["theta"], name)))
+            self.average[name].copy_(torch.from_numpy(getattr(state["average"], name)))
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.step = state["step"]
+
+
+@torch.inference_mode()
+def sequence_losses(
+    theta: Theta, words: np.ndarray, lengths: np.ndarray, activation: str, n_jobs: int, device: str
+) -> np.ndarray:
+    """-log p of documents whose words follow each other in the given order."""
+    tensors = to_tensors(theta, device)
+    losses = []
+    with torch_threads(n_jobs):
+        for first, last in chunks(lengths, _CHUNK_WORDS):
+            begin, end = int(lengths[:first].sum()), int(lengths[:last].sum())
+            packed = Packed(words[begin:end], lengths[first:last], device)
+            h = activate(tensors["c"] + packed.sums_before(tensors["W"][packed.words]), activation)
+            log_p = torch.empty(len(h), 1, dtype=torch.float64, device=device)
+            for start in range(0, len(h), ROWS):
+                part = slice(start, start + ROWS)
+                logits = torch.addmm(tensors["b"], h[part], tensors["V"].T)
+                own = logits.gather(1, packed.words[part, None])
+                log_p[part] = (own - logits.logsumexp(1, keepdim=True)).double()
+            losses.append(-packed.sums(log_p)[:, 0].cpu().numpy())
+    return np.concatenate(losses) if losses else np.zeros(0)
+
+
+@torch.inference_mode()
+def next_word_proba(
+    theta: Theta, hidden: np.ndarray, columns: np.ndarray | None, n_jobs: int, device: str
+) -> np.ndarray:
+    """p(next word) for the asked columns (all by default), given hidden layers."""
+    V, b = torch.from_numpy(theta.V).to(device), torch.from_numpy(theta.b).to(device)
+    h = torch.from_numpy(hidden).to(device)
+    out = []
+    with torch_threads(n_jobs):
+        for start in range(0, len(h), ROWS):
+            p = torch.addmm(b, h[start : start + ROWS], V.T).softmax(1)
+            out.append((p if columns is None else p[:, torch.from_numpy(columns).to(device)]).cpu().numpy())
+    n_columns = len(b) if columns is None else len(columns)
+    return np.concatenate(out) if out else np.zeros((0, n_columns), np.float32)
+
+
+def count_losses(
+    theta: Theta, X: sparse.csr_array, activation: str, n_jobs: int, device: str, seed: int
+) -> np.ndarray:
+    """-log p of each document, its words in a random order."""
+    lengths = np.asarray(X.sum(axis=1, dtype=np.int64)).ravel()
+    rng = np.random.default_rng(seed)
+    losses = [np.zeros(0)]
+    for first, last in chunks(lengths, _CHUNK_WORDS):
+        words, part = random_words(X[first:last], rng)
+        losses.append(sequence_losses(theta, words, part, activation, n_jobs, device))
+    return np.concatenate(losses)

@@ -1,0 +1,43 @@
+"""What a fitted model turned out to be about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def class_words(model: Any, n_units: int = 3, n_words: int = 5) -> dict[Any, np.ndarray]:
+    """The words that go with each class.
+
+    For each class, the hidden units with the largest weights in its row of U are taken, and their rows of W averaged:
+    the words with the largest average go with the class (the paper's visualisation section).
+
+    Parameters
+    ----------
+    model : SupDocNADE
+        Fitted.
+    n_units : int, default=3
+        Number of hidden units a class.
+    n_words : int, default=5
+        Number of words a class.
+
+    Returns
+    -------
+    dict of class -> ndarray of column numbers, strongest first
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pictopic import SupDocNADE
+    >>> from pictopic.tasks.explore import class_words
+    >>> X = np.array([[3, 1, 0, 0], [0, 0, 1, 3]] * 20)
+    >>> model = SupDocNADE(n_components=8, batch_size=8, random_state=0).fit(X, ["sea", "city"] * 20)
+    >>> {name: sorted(words.tolist()) for name, words in class_words(model, n_words=2).items()}
+    {'city': [2, 3], 'sea': [0, 1]}
+    """
+    words = {}
+    for name, row in zip(model.classes_.tolist(), model.coef_, strict=True):
+        units = np.argsort(-row, kind="stable")[:n_units]
+        words[name] = np.argsort(-model.components_[units].mean(axis=0), kind="stable")[:n_words]
+    return words
