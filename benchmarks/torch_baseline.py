@@ -13,9 +13,7 @@ from pictopic.models.tree import WordTree
 
 def parameters(theta: Theta) -> dict[str, torch.Tensor]:
     """Tensors that autograd follows."""
-    return {
-        name: torch.from_numpy(array.copy()).requires_grad_() for name, array in vars(theta).items() if array.size
-    }
+    return {name: torch.from_numpy(array.copy()).requires_grad_() for name, array in vars(theta).items() if array.size}
 
 
 def words_of(X: sparse.csr_array, row: int) -> np.ndarray:
@@ -29,6 +27,7 @@ class TreeBaseline:
 
     def __init__(self, theta: Theta, tree: WordTree, learning_rate: float):
         self.p = parameters(theta)
+        self.rng = np.random.default_rng(0)
         nodes, sides = tree.paths()
         self.nodes = torch.from_numpy(np.maximum(nodes, 0))
         self.sides = torch.from_numpy(np.maximum(sides, 0).astype(np.float32))
@@ -38,7 +37,7 @@ class TreeBaseline:
     def step(self, batch: list[np.ndarray], scale: float) -> float:
         """One SGD step on documents of the same length (or one)."""
         p = self.p
-        words = torch.from_numpy(np.stack([np.random.permutation(words) for words in batch]))  # (B, D)
+        words = torch.from_numpy(np.stack([self.rng.permutation(words) for words in batch]))  # (B, D)
         vectors = F.embedding(words, p["W"])  # (B, D, H)
         before = F.pad(vectors.cumsum(1)[:, :-1], (0, 0, 1, 0))
         h = torch.relu(p["c"] + before)  # (B, D, H)
@@ -63,12 +62,13 @@ class SoftmaxBaseline:
 
     def __init__(self, theta: Theta, learning_rate: float):
         self.p = parameters(theta)
+        self.rng = np.random.default_rng(0)
         self.optimizer = torch.optim.Adam(self.p.values(), lr=learning_rate, fused=True)
 
     def step(self, batch: list[np.ndarray], scale: float) -> float:
         """One step on documents of any lengths."""
         p = self.p
-        words = torch.from_numpy(np.concatenate([np.random.permutation(words) for words in batch]))  # (N,)
+        words = torch.from_numpy(np.concatenate([self.rng.permutation(words) for words in batch]))  # (N,)
         lengths = torch.tensor([len(words) for words in batch])
         vectors = F.embedding(words, p["W"])
         total = F.pad(vectors.cumsum(0), (0, 0, 1, 0))

@@ -88,7 +88,9 @@ def softmax_training() -> None:
         times = interleaved(
             {
                 "ours": lambda ours=ours, n=documents: ours.learn(np.arange(n), seed=0),
-                "torch": lambda baseline=baseline, batch=batch, options=options: baseline.step(batch, options.generative),
+                "torch": lambda baseline=baseline, batch=batch, options=options: baseline.step(
+                    batch, options.generative
+                ),
                 "products": products,
             },
             repeats=15,

@@ -71,9 +71,7 @@ def autograd(theta, documents, indicator, known, generative, multi_label, activa
     loss = loss / len(documents)
     if loss.requires_grad:
         loss.backward()
-    gradients = {
-        name: np.zeros(t.shape) if t.grad is None else t.grad.numpy() for name, t in p.items()
-    }
+    gradients = {name: np.zeros(t.shape) if t.grad is None else t.grad.numpy() for name, t in p.items()}
     return float(loss.detach()), gradients
 
 

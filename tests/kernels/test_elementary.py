@@ -30,6 +30,13 @@ def test_function_is_exact_to_float32(ours, exact):
     np.testing.assert_allclose(out, exact(x.astype(float)), rtol=3e-7, atol=3e-7)
 
 
+def test_tanh_is_relatively_exact_near_zero():
+    x = np.geomspace(1e-6, 1, 10_001).astype(np.float32)
+    out = np.empty_like(x)
+    _map(elementary.tanh)(x, out)
+    np.testing.assert_allclose(out, np.tanh(x.astype(float)), rtol=5e-7)
+
+
 def test_exponential_of_negative_is_exact_down_to_exp_minus_40():
     a = np.linspace(0, 39.9, 10_001).astype(np.float32)
     out = np.empty_like(a)

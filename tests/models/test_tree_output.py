@@ -71,12 +71,15 @@ def test_gradients_equal_autograd(rng, activation, generative, labelled, multi_l
 
 
 @settings(max_examples=30, deadline=None)
-@given(n_words=st.integers(1, 70), n_hidden=st.integers(1, 40), rate=st.sampled_from([0.05, 0.5, 4.0]), seed=st.integers(0, 99))
+@given(
+    n_words=st.integers(1, 70),
+    n_hidden=st.integers(1, 40),
+    rate=st.sampled_from([0.05, 0.5, 4.0]),
+    seed=st.integers(0, 99),
+)
 def test_gradients_equal_autograd_for_any_tree(n_words, n_hidden, rate, seed):
     # Small weights: near saturation 1 - tanh**2 has few digits left in float32.
-    trainer, theta = make_trainer(
-        np.random.RandomState(seed), n_words, n_hidden, 3, rate, scale=0.1, activation="tanh"
-    )
+    trainer, theta = make_trainer(np.random.RandomState(seed), n_words, n_hidden, 3, rate, scale=0.1, activation="tanh")
     ours = gradients_of(trainer, seed)
     _, exact = autograd(theta, orders_of(trainer, seed), *trainer.labels, 0.1, False, "tanh", trainer.tree)
     for name, gradient in exact.items():

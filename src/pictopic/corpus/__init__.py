@@ -1,0 +1,1 @@
+"""Counts on disk, and where they come from."""

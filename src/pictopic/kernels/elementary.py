@@ -68,8 +68,18 @@ def softplus(x):
 
 @njit(**FAST)
 def tanh(x):
-    """Hyperbolic tangent by way of the sigmoid."""
-    return _f(2.0) * sigmoid(_f(2.0) * x) - _f(1.0)
+    """Hyperbolic tangent: (1 - e) / (1 + e) with e = exp(-2 |x|); near 0, where that cancels, Cephes' polynomial."""
+    a = abs(x)
+    e = exp_negative(_f(2.0) * a)
+    far = (_f(1.0) - e) / (_f(1.0) + e)
+    y = x * x
+    p = _f(-5.70498872745e-3)
+    p = p * y + _f(2.06390887954e-2)
+    p = p * y + _f(-5.37397155531e-2)
+    p = p * y + _f(1.33314422036e-1)
+    p = p * y + _f(-3.33332819422e-1)
+    near = x + x * y * p
+    return near if a < _f(0.625) else (far if x >= _f(0.0) else -far)
 
 
 @njit(**FAST)

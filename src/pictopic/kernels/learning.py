@@ -74,9 +74,7 @@ def make_scratch(longest: int, n_words: int, n_hidden: int, n_classes: int) -> t
         scores=np.zeros(max(n_classes, 1), np.float32),
     )
     tree = tree_scratch(n_words, width)
-    return own, tree._replace(
-        gradient=aligned_zeros(tree.gradient.shape), open_V=aligned_zeros(tree.open_V.shape)
-    )
+    return own, tree._replace(gradient=aligned_zeros(tree.gradient.shape), open_V=aligned_zeros(tree.open_V.shape))
 
 
 @njit(**FAST)
@@ -181,9 +179,7 @@ def learn(
         if generative > _f(0):
             n = _unpack(first, last, indices, counts, own.leaves)
             state = shuffle(own.order, n, state)
-            hidden_layers(
-                own.leaves, own.order, n, theta.W, theta.c, activation, own.mask, bias, own.act, own.hidden
-            )
+            hidden_layers(own.leaves, own.order, n, theta.W, theta.c, activation, own.mask, bias, own.act, own.hidden)
             nll += tree_pass(
                 own.leaves, n, own.hidden, theta.V, n_words, generative, out.V, touched.V, step,
                 activation, own.mask, keep, bias, True, tree,

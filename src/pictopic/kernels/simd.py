@@ -119,7 +119,7 @@ def _offset(builder, base, j):
 
 
 def _by_tiles(builder, size, first, last, emit):
-    """Run ``emit(k, size)`` for k = first, first + size, ..., then ``emit`` for what is left, in a tile of 4 and one of 1 to 3."""
+    """Run ``emit(k, size)`` for k = first, first + size, ...; then for what is left, four (if size is 8) and 1 to 3."""
     place = cgutils.alloca_once_value(builder, first)
     head, body, rest = (builder.append_basic_block(name) for name in ("head", "body", "rest"))
     builder.branch(head)

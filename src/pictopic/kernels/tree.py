@@ -202,9 +202,7 @@ def _update_inside(hidden, start, rows, n_above, out_V, touched, step, path, dep
 
 
 @njit(**FAST)
-def tree_pass(
-    leaves, n, hidden, V, n_leaves, scale, out_V, touched, step, activation, mask, keep, bias, learn, s
-):
+def tree_pass(leaves, n, hidden, V, n_leaves, scale, out_V, touched, step, activation, mask, keep, bias, learn, s):
     """-log p of a document's words, and what it teaches.
 
     With `learn`, ``step * scale * gradient`` is added to `out_V`, and `hidden` is overwritten with
@@ -229,12 +227,8 @@ def tree_pass(
                 for k in range(delta.shape[1]):
                     delta[rows, k] = _f(0)
             _hidden_gradients(rows, n_shared, V, path, depth, delta, gradient)
-            _update_above(
-                hidden, start, rows, n_above, out_V, touched, step, path, shared, delta, open_V
-            )
-            _update_inside(
-                hidden, start, rows, n_above, out_V, touched, step, path, depth, shared, delta
-            )
+            _update_above(hidden, start, rows, n_above, out_V, touched, step, path, shared, delta, open_V)
+            _update_inside(hidden, start, rows, n_above, out_V, touched, step, path, depth, shared, delta)
             times_derivative(hidden, start, rows, gradient, activation, mask, keep, bias)
         start += rows
         n_open = shared[rows]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -16,7 +14,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from pictopic.models.counts import check_counts, document_lengths, fingerprint
-from pictopic.models.labels import Labels, no_labels
+from pictopic.models.labels import Labels
+from pictopic.models.likelihood import LikelihoodMixin
 from pictopic.models.parallel import in_parts
 from pictopic.models.parameters import Options, Theta, initial_theta
 from pictopic.models.training import train
@@ -26,7 +25,7 @@ _SGD_CHUNK = 32  # documents between two updates of the average, when each docum
 _LEARNING_RATES = {"adam": 0.001, "sgd": 0.05}
 
 
-class BaseDocNADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Training, likelihood and representation of a shallow model; see `DocNADE` for the options."""
 
     _parameter_constraints: ClassVar[dict] = {
@@ -34,7 +33,7 @@ class BaseDocNADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         "output": [StrOptions({"tree", "softmax"})],
         "activation": [StrOptions({"relu", "tanh", "sigmoid"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions({"adam", "sgd"})],
         "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "n_annotation_words": [Interval(Integral, 0, None, closed="left")],
@@ -57,6 +56,8 @@ class BaseDocNADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+    _solver_state: dict[str, Any] | None
 
     # ---- training ----------------------------------------------------------------------------------------------
 
@@ -88,7 +89,7 @@ class BaseDocNADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             n_words=lengths.sum(),
             n_labelled=int(labels.known.sum()),
             max_iter=self.max_iter,
-            batch_size=self._documents_a_call(),
+            batch_size=self._documents_a_call(X.shape[0]),
             n_iter_no_change=self.n_iter_no_change,
             rng=rng,
             validate=validate,
@@ -123,7 +124,7 @@ class BaseDocNADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             n_words=document_lengths(X).sum(),
             n_labelled=int(labels.known.sum()),
             max_iter=1,
-            batch_size=self._documents_a_call(),
+            batch_size=self._documents_a_call(X.shape[0]),
             n_iter_no_change=1,
             rng=rng,
             name=type(self).__name__,
@@ -136,8 +137,13 @@ class BaseDocNADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.best_validation_score_ = None
         self.data_fingerprint_ = fingerprint(X, labels.indicator)
 
-    def _documents_a_call(self) -> int:
-        return _SGD_CHUNK if self.solver == "sgd" and self.batch_size == 1 and self.output == "tree" else self.batch_size
+    def _batch_size(self, n_documents: int) -> int:
+        """Documents a step; "auto" is 100, or fewer where that would leave less than 50 steps a pass."""
+        return min(100, max(8, n_documents // 50)) if self.batch_size == "auto" else self.batch_size
+
+    def _documents_a_call(self, n_documents: int) -> int:
+        each_a_step = self.solver == "sgd" and self.batch_size == 1 and self.output == "tree"
+        return _SGD_CHUNK if each_a_step else self._batch_size(n_documents)
 
     def _check_options(self, n_words: int) -> None:
         if self.output == "tree" and self.device != "cpu":
@@ -177,7 +183,7 @@ class BaseDocNADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             generative=self._generative_weight() / self.mean_length_,
             multi_label=getattr(self, "multi_label_", False),
             solver=self.solver,
-            batch_size=self.batch_size,
+            batch_size=self._batch_size(X.shape[0]),
             learning_rate=rate,
             dropout=self.dropout,
             averaging=self.averaging or 0.0,
@@ -249,152 +255,10 @@ class BaseDocNADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         out = np.empty((X.shape[0], theta.c.size), np.float32)
 
         def run(first: int, last: int) -> None:
-            represent(
-                first, last, X.indptr, X.indices, X.data, theta.W, theta.c, ACTIVATIONS[self.activation], out
-            )
+            represent(first, last, X.indptr, X.indices, X.data, theta.W, theta.c, ACTIVATIONS[self.activation], out)
 
         in_parts(X.shape[0], self._n_jobs(), run)
         return out
-
-    # ---- likelihood --------------------------------------------------------------------------------------------
-
-    def log_likelihood(
-        self, X: Any, n_orderings: int = 1, random_state: int | np.random.RandomState | None = None
-    ) -> np.ndarray:
-        """log p(v) of each document, exact for the orders of the words that are drawn.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_words)
-            Counts.
-        n_orderings : int, default=1
-            Number of random orders; the mean of their logarithms is returned.
-        random_state : int, RandomState instance or None, default=None
-            Draws the orders.  None: as the model's own `random_state`.
-
-        Returns
-        -------
-        ndarray of shape (n_documents,), float64
-            0 for a document without words.
-        """
-        check_is_fitted(self)
-        if n_orderings < 1:
-            raise ValueError(f"n_orderings must be at least 1, got {n_orderings}")
-        X = check_counts(self, X, reset=False)
-        rng = check_random_state(self.random_state if random_state is None else random_state)
-        seeds = rng.randint(2**31, size=n_orderings)
-        return -sum(self._losses(self._theta(), X, int(seed)) for seed in seeds) / n_orderings
-
-    def _losses(self, theta: Theta, X: sparse.csr_array, seed: int) -> np.ndarray:
-        """-log p of each document, in one random order."""
-        if self.tree_ is not None:
-            from pictopic.models.tree_output import count_losses
-
-            return count_losses(theta, self.tree_, X, self.activation, self._n_jobs(), seed)
-        from pictopic.models.softmax_output import count_losses as softmax_losses
-
-        return softmax_losses(theta, X, self.activation, self._n_jobs(), self.device, seed)
-
-    def sequence_log_likelihood(self, sequences: Iterable[Any]) -> np.ndarray:
-        """log p of sequences of words, exactly in the order given.
-
-        Parameters
-        ----------
-        sequences : list of array-like of int
-            Word ids, columns of X.
-
-        Returns
-        -------
-        ndarray of shape (n_sequences,), float64
-        """
-        check_is_fitted(self)
-        arrays = [np.asarray(sequence) for sequence in sequences]
-        for row, array in enumerate(arrays):
-            if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-                raise ValueError(f"sequence {row} must be a list of word ids (whole numbers)")
-            if array.size and not (0 <= array.min() and array.max() < self.n_features_in_):
-                raise ValueError(f"sequence {row} has a word id outside 0..{self.n_features_in_ - 1}")
-        lengths = np.array([array.size for array in arrays], np.int64)
-        words = np.concatenate([np.zeros(0, np.int64), *arrays]).astype(np.int64)
-        theta, n_jobs = self._theta(), self._n_jobs()
-        if self.tree_ is not None:
-            from pictopic.models import tree_output
-
-            return -tree_output.sequence_losses(theta, self.tree_, words, lengths, self.activation, n_jobs)
-        from pictopic.models import softmax_output
-
-        return -softmax_output.sequence_losses(theta, words, lengths, self.activation, n_jobs, self.device)
-
-    def perplexity(
-        self,
-        X: Any,
-        per: str = "document",
-        n_orderings: int = 1,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> float:
-        """How many equally likely words the model hesitates between, on average; smaller is better.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_words)
-            Counts.  Empty documents are left out, with a warning that counts them.
-        per : {"document", "word"}, default="document"
-            "document": exp of the mean over documents of -log p(v) / length, as in the literature on DocNADE;
-            "word": exp of the total of -log p(v) over the total number of words.
-        n_orderings, random_state
-            See `log_likelihood`.
-
-        Returns
-        -------
-        float
-        """
-        check_is_fitted(self)
-        if per not in ("document", "word"):
-            raise ValueError(f'per must be "document" or "word", got {per!r}')
-        counts = check_counts(self, X, reset=False)
-        lengths = document_lengths(counts)
-        empty = int((lengths == 0).sum())
-        if empty == len(lengths):
-            raise ValueError("X has no words: every row is empty")
-        if empty:
-            warnings.warn(f"perplexity leaves out {empty} of {len(lengths)} documents: they are empty", stacklevel=2)
-        losses = -self.log_likelihood(counts, n_orderings, random_state)
-        if per == "word":
-            return float(np.exp(losses.sum() / lengths.sum()))
-        some = lengths > 0
-        return float(np.exp(np.mean(losses[some] / lengths[some])))
-
-    def next_word_proba(self, X: Any, columns: Any = None) -> np.ndarray:
-        """Probability of being the next word, given a document's words.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_words)
-            Counts.
-        columns : array-like of int, optional
-            Words whose probabilities are wanted; with the tree, only their paths are computed.  All by default, and
-            then each row sums to one.  To predict tags, ask for the annotation words:
-            ``columns=range(n_words - n_annotation_words, n_words)``.
-
-        Returns
-        -------
-        ndarray of shape (n_documents, n_columns), float32
-        """
-        hidden = self.transform(X)
-        if columns is not None:
-            columns = np.asarray(columns)
-            if columns.ndim != 1 or (columns.size and columns.dtype.kind not in "iu"):
-                raise ValueError("columns must be a list of column numbers")
-            columns = columns.astype(np.int64)
-            if columns.size and not (0 <= columns.min() and columns.max() < self.n_features_in_):
-                raise ValueError(f"columns must lie in 0..{self.n_features_in_ - 1}")
-        if self.tree_ is not None:
-            from pictopic.models import tree_output
-
-            return tree_output.next_word_proba(self._theta(), self.tree_, hidden, columns)
-        from pictopic.models import softmax_output
-
-        return softmax_output.next_word_proba(self._theta(), hidden, columns, self._n_jobs(), self.device)
 
     def save(self, folder: Any) -> None:
         """Write the model to a folder; `pictopic.load` reads it back.
@@ -410,9 +274,7 @@ class BaseDocNADE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         save(self, folder)
 
 
-def split_held_out(
-    labels: Labels, fraction: float | None, rng: np.random.RandomState
-) -> tuple[np.ndarray, np.ndarray]:
+def split_held_out(labels: Labels, fraction: float | None, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
     """Rows to train on and rows to hold out: the same fraction of each class, or of all rows without classes.
 
     Numbers are rounded down, so that a class too small to be split stays in training.
@@ -430,8 +292,3 @@ def split_held_out(
         groups = [order[labels.known[order] & (first[order] == k)] for k in range(labels.indicator.shape[1])]
     held_out = np.sort(np.concatenate([group[: int(fraction * len(group))] for group in groups]))
     return np.setdiff1d(np.arange(n), held_out), held_out
-
-
-def without_labels(X: sparse.csr_array) -> Labels:
-    """Labels for unsupervised training."""
-    return no_labels(X.shape[0])

@@ -38,8 +38,8 @@ class DocNADE(BaseDocNADE):
         g.
     max_iter : int, default=200
         Largest number of passes over the documents.
-    batch_size : int, default=100
-        Documents a step.
+    batch_size : int or "auto", default="auto"
+        Documents a step.  "auto" is 100, and fewer in a small collection (n_documents / 50, but at least 8).
     solver : {"adam", "sgd"}, default="adam"
         With ``solver="sgd", batch_size=1`` each document is a step of plain gradient descent, as in the paper.
     learning_rate : float or "auto", default="auto"
@@ -99,7 +99,7 @@ class DocNADE(BaseDocNADE):
     >>> import numpy as np
     >>> from pictopic import DocNADE
     >>> X = np.array([[2, 1, 0, 0], [1, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 1]] * 10)
-    >>> model = DocNADE(n_components=8, batch_size=8, random_state=0).fit(X)
+    >>> model = DocNADE(n_components=8, random_state=0).fit(X)
     >>> model.transform(X).shape
     (40, 8)
     >>> p = model.next_word_proba([[3, 2, 0, 0]])
@@ -114,7 +114,7 @@ class DocNADE(BaseDocNADE):
         output="tree",
         activation="tanh",
         max_iter=200,
-        batch_size=100,
+        batch_size="auto",
         solver="adam",
         learning_rate="auto",
         n_annotation_words=0,
@@ -249,7 +249,7 @@ class SupDocNADE(ClassifierMixin, BaseDocNADE):
     >>> from pictopic import SupDocNADE
     >>> X = np.array([[2, 1, 0, 0], [1, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 1]] * 10)
     >>> y = ["sea", "sea", "city", "city"] * 10
-    >>> model = SupDocNADE(n_components=8, batch_size=8, random_state=0).fit(X, y)
+    >>> model = SupDocNADE(n_components=8, random_state=0).fit(X, y)
     >>> model.predict([[1, 1, 0, 0], [0, 0, 3, 1]]).tolist()
     ['sea', 'city']
     """
@@ -267,7 +267,7 @@ class SupDocNADE(ClassifierMixin, BaseDocNADE):
         output="tree",
         activation="tanh",
         max_iter=200,
-        batch_size=100,
+        batch_size="auto",
         solver="adam",
         learning_rate="auto",
         n_annotation_words=0,
@@ -301,6 +301,9 @@ class SupDocNADE(ClassifierMixin, BaseDocNADE):
         self.device = device
         self.warm_start = warm_start
         self.verbose = verbose
+
+    classes_: np.ndarray
+    multi_label_: bool
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -359,9 +362,7 @@ class SupDocNADE(ClassifierMixin, BaseDocNADE):
 
     def _check_X_y(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[sparse.csr_array, Labels]:
         if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None"
-            )
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
         X = check_counts(self, X, reset=reset)
         known = np.unique(classes) if reset and classes is not None else None if reset else self.classes_
         labels, found, multi_label = encode_labels(y, X.shape[0], known)

@@ -67,27 +67,27 @@ def encode_labels(y: Any, n_documents: int, classes: np.ndarray | None = None) -
     wrong = np.flatnonzero(classes[np.minimum(codes, len(classes) - 1)] != given)
     if wrong.size:
         row = np.flatnonzero(known)[wrong[0]]
-        raise ValueError(f"y has a class that was not there before in row {row}: {given[wrong[0]]!r}")
+        raise ValueError(f"y has a class that was not there before in row {row}: {given[wrong[0]].item()!r}")
     indicator = np.zeros((n_documents, len(classes)), np.uint8)
     indicator[np.flatnonzero(known), codes] = 1
     return Labels(indicator, known), classes, False
 
 
-def _encode_matrix(
-    y: np.ndarray, n_documents: int, classes: np.ndarray | None
-) -> tuple[Labels, np.ndarray, bool]:
+def _encode_matrix(y: np.ndarray, n_documents: int, classes: np.ndarray | None) -> tuple[Labels, np.ndarray, bool]:
     _check_length(y, n_documents)
     missing = _missing(y)
-    known = ~missing.all(axis=1)
+    known = np.asarray(~missing.all(axis=1))
     partly = np.flatnonzero(missing.any(axis=1) & known)
     if partly.size:
         raise ValueError(
             f"y has both known and missing labels in row {partly[0]}; a row is labelled in full or not at all"
         )
     given = np.asarray(y[known].tolist() if y.dtype == object else y[known]).reshape(-1, y.shape[1])
-    if given.size and type_of_target(given) not in ("multilabel-indicator", "binary") and not np.isin(
-        given, (0, 1)
-    ).all():
+    if (
+        given.size
+        and type_of_target(given) not in ("multilabel-indicator", "binary")
+        and not np.isin(given, (0, 1)).all()
+    ):
         check_classification_targets(given)
         raise ValueError("y has several columns, so it must be a 0/1 matrix with a column for each class")
     if classes is not None and len(classes) != y.shape[1]:

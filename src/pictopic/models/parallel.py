@@ -27,9 +27,7 @@ def chunks(lengths: np.ndarray, size: int) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def in_parts(
-    n: int, n_jobs: int, run: Callable[[int, int], None], pool: ThreadPoolExecutor | None = None
-) -> None:
+def in_parts(n: int, n_jobs: int, run: Callable[[int, int], None], pool: ThreadPoolExecutor | None = None) -> None:
     """Call ``run(first, last)`` for `n_jobs` equal parts of 0..n-1, each in a thread of its own."""
     n_jobs = max(1, min(n_jobs, n))
     if n_jobs == 1:

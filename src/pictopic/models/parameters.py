@@ -48,9 +48,7 @@ def glorot_uniform(rng: np.random.RandomState, rows: int, columns: int) -> np.nd
     return rng.uniform(-limit, limit, (rows, columns)).astype(np.float32)
 
 
-def initial_theta(
-    rng: np.random.RandomState, n_words: int, n_hidden: int, n_outputs: int, n_classes: int
-) -> Theta:
+def initial_theta(rng: np.random.RandomState, n_words: int, n_hidden: int, n_outputs: int, n_classes: int) -> Theta:
     """Fresh parameters: Glorot-uniform matrices, biases zero."""
     return Theta(
         W=glorot_uniform(rng, n_words, n_hidden),

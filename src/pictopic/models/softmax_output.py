@@ -202,7 +202,7 @@ class SoftmaxTrainer:
         return to_theta(self.average if self.options.averaging else self.theta)
 
     def state(self) -> dict[str, Any]:
-        """What a later `TrainerState` needs to go on from here."""
+        """What a later trainer needs to go on from here."""
         return {"theta": to_theta(self.theta), "average": to_theta(self.average), "step": self.step,
                 "optimizer": self.optimizer.state_dict()}  # fmt: skip
 
@@ -253,9 +253,7 @@ def next_word_proba(
     return np.concatenate(out) if out else np.zeros((0, n_columns), np.float32)
 
 
-def count_losses(
-    theta: Theta, X: sparse.csr_array, activation: str, n_jobs: int, device: str, seed: int
-) -> np.ndarray:
+def count_losses(theta: Theta, X: sparse.csr_array, activation: str, n_jobs: int, device: str, seed: int) -> np.ndarray:
     """-log p of each document, its words in a random order."""
     lengths = np.asarray(X.sum(axis=1, dtype=np.int64)).ravel()
     rng = np.random.default_rng(seed)

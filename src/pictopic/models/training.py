@@ -80,7 +80,7 @@ def train(
     best: tuple[float, int, Any] | None = None
     begin = time.perf_counter()
     epoch = 0
-    with _progress(max_iter, verbose, name) as report:
+    with _Progress(max_iter, verbose, name) as report:
         try:
             for epoch in range(1, max_iter + 1):
                 nll = class_loss = 0.0
@@ -113,7 +113,7 @@ def train(
     return Outcome(best[2], epoch, best[0], history)
 
 
-class _progress:
+class _Progress:
     """Progress on standard error: nothing, a bar, or a line an epoch."""
 
     def __init__(self, max_iter: int, verbose: int, name: str):

@@ -78,9 +78,7 @@ class TreeTrainer:
     options : Options
     """
 
-    def __init__(
-        self, theta: Theta, tree: WordTree, X: sparse.csr_array, labels: Labels, options: Options
-    ):
+    def __init__(self, theta: Theta, tree: WordTree, X: sparse.csr_array, labels: Labels, options: Options):
         self.tree, self.labels, self.options = tree, labels, options
         self.n_hidden = theta.c.size
         self.X = to_leaves(X, tree)
@@ -123,10 +121,7 @@ class TreeTrainer:
             ends = np.cumsum(self.lengths[documents])
             cuts = np.searchsorted(ends, ends[-1] * np.arange(1, n_jobs) / n_jobs)
             parts = np.split(documents, cuts)
-            runs = [
-                self.pool.submit(self._run, j, part, seed, self._gradient(j), step)
-                for j, part in enumerate(parts)
-            ]
+            runs = [self.pool.submit(self._run, j, part, seed, self._gradient(j), step) for j, part in enumerate(parts)]
             results = [run.result() for run in runs]
             losses = sum(r[0] for r in results), sum(r[1] for r in results)
         self._next_step(1)

@@ -1,0 +1,1 @@
+"""From pixels and tags to words."""

@@ -54,9 +54,7 @@ class Vocabulary:
 
     def __init__(self, n_visual_words: int = 0, n_regions: int = 1, annotations: Sequence[str] = ()):
         if n_visual_words < 0 or n_regions < 1:
-            raise ValueError(
-                f"need n_visual_words >= 0 and n_regions >= 1, got {n_visual_words} and {n_regions}"
-            )
+            raise ValueError(f"need n_visual_words >= 0 and n_regions >= 1, got {n_visual_words} and {n_regions}")
         self.n_visual_words = int(n_visual_words)
         self.n_regions = int(n_regions)
         self.annotations = tuple(annotations)

@@ -1,0 +1,138 @@
+import hashlib
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pictopic
+from pictopic import DocNADE, SupDocNADE
+
+
+def fitted(topics, kind=SupDocNADE, **options):
+    X, y = topics
+    names = np.array(["city", "sea"])[y]
+    return kind(**({"n_components": 5, "max_iter": 3, "random_state": 0} | options)).fit(X, names)
+
+
+@pytest.mark.parametrize("kind", [DocNADE, SupDocNADE])
+@pytest.mark.parametrize("output", ["tree", "softmax"])
+def test_loaded_model_gives_the_same_answers(topics, tmp_path, kind, output):
+    model = fitted(topics, kind, output=output)
+    model.save(tmp_path / "model")
+    loaded = pictopic.load(tmp_path / "model")
+    X = topics[0]
+    assert loaded.get_params() == model.get_params()
+    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
+    np.testing.assert_array_equal(loaded.log_likelihood(X), model.log_likelihood(X))
+    assert loaded.history_ == model.history_
+    if kind is SupDocNADE:
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("names", [["a", "b"], [3, 7], [True, False], [1.0, 2.0]], ids=["str", "int", "bool", "float"])
+def test_class_labels_keep_their_type(topics, tmp_path, names):
+    X, y = topics
+    model = SupDocNADE(n_components=3, max_iter=1).fit(X, np.array(names)[y])
+    model.save(tmp_path / "model")
+    loaded = pictopic.load(tmp_path / "model")
+    assert loaded.classes_.dtype == model.classes_.dtype
+    assert loaded.classes_.tolist() == model.classes_.tolist()
+
+
+def test_column_names_are_kept(topics, tmp_path):
+    X = pd.DataFrame(topics[0], columns=[f"word {i}" for i in range(12)])
+    DocNADE(n_components=3, max_iter=1).fit(X).save(tmp_path / "model")
+    assert pictopic.load(tmp_path / "model").feature_names_in_.tolist() == X.columns.tolist()
+
+
+def test_loaded_model_can_be_trained_further(topics, tmp_path):
+    fitted(topics).save(tmp_path / "model")
+    X, y = topics
+    loaded = pictopic.load(tmp_path / "model")
+    loaded.partial_fit(X, np.array(["city", "sea"])[y])
+    assert loaded.n_iter_ == 4
+
+
+def test_saving_again_replaces_the_model_as_a_whole(topics, tmp_path):
+    fitted(topics).save(tmp_path / "model")
+    (tmp_path / "model" / "stale").write_text("x")
+    fitted(topics, n_components=7).save(tmp_path / "model")
+    assert pictopic.load(tmp_path / "model").n_components == 7
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["README.md", "config.json", "model", "model.safetensors"]
+
+
+def test_folder_that_is_no_model_is_not_overwritten(topics, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.jpg").write_text("x")
+    with pytest.raises(ValueError, match="not a model"):
+        fitted(topics).save(tmp_path / "photos")
+    assert (tmp_path / "photos" / "a.jpg").exists()
+
+
+def test_model_card_and_config_say_versions_options_and_data(topics, tmp_path):
+    model = fitted(topics)
+    model.save(tmp_path / "model")
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert config["versions"]["pictopic"] == pictopic.__version__
+    assert config["options"]["n_components"] == 5
+    assert config["learnt"]["data_fingerprint_"] == model.data_fingerprint_
+    assert model.data_fingerprint_ in (tmp_path / "model" / "README.md").read_text()
+
+
+def _change_config(folder, **changes):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def _truncate(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+def _flip(folder):
+    path = folder / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(bytes(content))
+
+
+def _not_safetensors(folder):
+    (folder / "model.safetensors").write_bytes(b"PK\x03\x04 no tensors")
+    _change_config(folder, tensors_sha256=hashlib.sha256(b"PK\x03\x04 no tensors").hexdigest())
+
+
+def _other_shape(folder):
+    from safetensors.numpy import load_file, save
+
+    tensors = load_file(folder / "model.safetensors")
+    tensors["hidden_intercept_"] = np.zeros(99, np.float32)
+    content = save(tensors)
+    (folder / "model.safetensors").write_bytes(content)
+    _change_config(folder, tensors_sha256=hashlib.sha256(content).hexdigest())
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (_truncate, "damaged or was changed"),
+        (_flip, "damaged or was changed"),
+        (_not_safetensors, "damaged"),
+        (_other_shape, "should hold arrays"),
+        (lambda f: (f / "model.safetensors").unlink(), "there is no model.safetensors"),
+        (lambda f: (f / "config.json").unlink(), "is not a model"),
+        (lambda f: (f / "config.json").write_text('{"format_ver'), "damaged"),
+        (lambda f: (f / "config.json").write_text("[]"), "no format_version"),
+        (lambda f: _change_config(f, format_version=99), "update pictopic"),
+        (lambda f: _change_config(f, model="os.system"), "unknown model"),
+        (lambda f: _change_config(f, options={"n_components": 5, "output": "tree", "evil": 1}), "does not take"),
+        (lambda f: _change_config(f, options={}), "damaged"),
+        (lambda f: _change_config(f, classes=7), "'classes' is missing or wrong"),
+        (lambda f: _change_config(f, learnt={}), "damaged"),
+    ],
+)
+def test_damaged_tampered_or_newer_model_gives_a_clear_error(topics, tmp_path, damage, message):
+    fitted(topics).save(tmp_path / "model")
+    damage(tmp_path / "model")
+    with pytest.raises(ValueError, match=message):
+        pictopic.load(tmp_path / "model")
