@@ -109,6 +109,20 @@ def test_all_tensors_live_on_the_device_asked_for(rng):
     devices = {
         tensor.device.type for group in (trainer.theta, trainer.average, trainer.gradient) for tensor in group.values()
     }
-    packed = softmax_output.Packed(*softmax_output.random_words(trainer.X, np.random.default_rng(0)), "meta")
-    devices |= {packed.sums_before(trainer.theta["W"][packed.words]).device.type}
+    part = softmax_output.Packed(*softmax_output.random_words(trainer.X, np.random.default_rng(0)), "meta")
+    devices |= {part.activations(trainer.theta["W"], trainer.theta["c"]).device.type}
     assert devices == {"meta"}
+
+
+def test_running_sums_are_the_same_with_and_without_the_kernels(rng):
+    trainer, _ = make_trainer(rng)
+    part = softmax_output.Packed(*softmax_output.random_words(trainer.X, np.random.default_rng(0)), "cpu")
+    W, c = trainer.theta["W"], trainer.theta["c"]
+    delta, delta_y = torch.randn(len(part.words), 9), torch.randn(6, 9)
+    results = []
+    for part.on_cpu in (True, False):
+        out = torch.zeros_like(W)
+        part.add_word_gradients(delta, delta_y, out)
+        results.append((part.activations(W, c), out))
+    for with_kernel, without in zip(*results, strict=True):
+        torch.testing.assert_close(with_kernel, without)

@@ -16,6 +16,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
+from pictopic.kernels import packed
 from pictopic.models.labels import Labels
 from pictopic.models.parallel import chunks
 from pictopic.models.parameters import Options, Theta, average_decay
@@ -61,15 +62,39 @@ class Packed:
     """Documents as one sequence of words, and where each begins."""
 
     def __init__(self, words: np.ndarray, lengths: np.ndarray, device: str):
+        self.on_cpu = device == "cpu"
         self.words = torch.from_numpy(words).to(device)  # (N,)
-        self.lengths = torch.from_numpy(lengths).to(device)  # (B,)
-        self.n_documents = len(lengths)
+        self.offsets = np.concatenate([[0], np.cumsum(lengths)])  # (B + 1,)
         document = np.repeat(np.arange(len(lengths)), lengths)
         self.document = torch.from_numpy(document).to(device)  # (N,) which document a position belongs to
-        start = np.cumsum(lengths) - lengths
-        self.start = torch.from_numpy(start[document]).to(device)  # (N,) that document's first position
+        self.start = torch.from_numpy(self.offsets[document]).to(device)  # (N,) that document's first position
 
-    def sums_before(self, rows: Tensor) -> Tensor:
+    def activations(self, W: Tensor, c: Tensor) -> Tensor:
+        """C + sum of W over the words before each position: (N, H)."""
+        if self.on_cpu:
+            out = torch.empty(len(self.words), W.shape[1])
+            packed.sums_before(self.words.numpy(), self.offsets, W.numpy(), c.numpy(), out.numpy())
+            return out
+        return c + self._sums_before(W[self.words])
+
+    def last_activations(self, W: Tensor, c: Tensor) -> Tensor:
+        """C + sum of W over all words of each document: (B, H)."""
+        return c + self._sums(W[self.words])
+
+    def add_word_gradients(self, delta: Tensor, delta_y: Tensor, out: Tensor) -> None:
+        """Add the gradient of each word's row of W: of the positions after the word, and of the end.
+
+        `delta` (N, H) is the gradient by each position's activations, `delta_y` (B, H) by the last ones.  W[v_i] enters
+        the positions after i only.
+        """
+        if self.on_cpu:
+            after_all = delta_y.clone().numpy()
+            packed.add_sums_after(self.words.numpy(), self.offsets, delta.numpy(), after_all, out.numpy())
+        else:
+            after = (self._sums(delta) + delta_y)[self.document] - self._sums_before(delta) - delta
+            out.index_add_(0, self.words, after)
+
+    def _sums_before(self, rows: Tensor) -> Tensor:
         """Sum of the rows of the same document before each row: (N, H) -> (N, H).
 
         Running sums go over all documents in float64 and the document's start is subtracted: no padding, and no
@@ -79,9 +104,9 @@ class Packed:
         torch.cumsum(rows, 0, dtype=torch.float64, out=total[1:])
         return (total[:-1] - total[self.start]).to(rows.dtype)
 
-    def sums(self, rows: Tensor) -> Tensor:
+    def _sums(self, rows: Tensor) -> Tensor:
         """Sum of each document's rows: (N, H) -> (B, H)."""
-        out = torch.zeros(self.n_documents, rows.shape[1], dtype=rows.dtype, device=rows.device)
+        out = torch.zeros(len(self.offsets) - 1, rows.shape[1], dtype=rows.dtype, device=rows.device)
         return out.index_add_(0, self.document, rows)
 
 
@@ -135,27 +160,28 @@ class SoftmaxTrainer:
         options, theta, gradient = self.options, self.theta, self.gradient
         device = options.device
         torch._foreach_zero_(list(gradient.values()))
-        packed = Packed(*random_words(self.X[documents], rng), device)
-        vectors = theta["W"][packed.words]  # (N, H)
+        part = Packed(*random_words(self.X[documents], rng), device)
         keep = 1 - options.dropout
         mask = torch.ones(len(documents), theta["c"].numel(), device=device)  # (B, H) one mask a document
         if options.dropout:
             mask = torch.from_numpy(rng.random(mask.shape, dtype=np.float32) < keep).to(device) / keep
         delta_y = torch.zeros_like(mask)  # (B, H) gradient by the activations after all words
+        delta = torch.zeros(len(part.words), mask.shape[1], device=device)  # (N, H) by those of each position
         nll = class_loss = 0.0
         if theta["d"].numel():
-            class_loss, delta_y = self._class_gradients(documents, theta["c"] + packed.sums(vectors), mask)
-        after = delta_y[packed.document]  # (N, H) gradient by each position's word
-        gradient["c"] += delta_y.sum(0)
+            class_loss, delta_y = self._class_gradients(documents, part.last_activations(theta["W"], theta["c"]), mask)
         if options.generative > 0:
-            h = activate(theta["c"] + packed.sums_before(vectors), options.activation)  # (N, H)
-            mask = mask[packed.document]
-            nll, delta_h = self._word_gradients(h * mask, packed.words, options.generative / len(documents))
-            delta = delta_h * mask * derivative(h, options.activation)  # (N, H)
-            gradient["c"] += delta.sum(0)
-            # W[v_i] enters the positions after i only: all of the document's, less those up to i.
-            after += packed.sums(delta)[packed.document] - packed.sums_before(delta) - delta
-        gradient["W"].index_add_(0, packed.words, after)
+            h = activate(part.activations(theta["W"], theta["c"]), options.activation)  # (N, H)
+            scale = options.generative / len(documents)
+            if options.dropout:
+                mask = mask[part.document]
+                nll, delta = self._word_gradients(h * mask, part.words, scale)
+                delta *= mask
+            else:
+                nll, delta = self._word_gradients(h, part.words, scale)
+            delta *= derivative(h, options.activation)
+        gradient["c"] += delta.sum(0) + delta_y.sum(0)
+        part.add_word_gradients(delta, delta_y, gradient["W"])
         return nll, class_loss
 
     def _word_gradients(self, h: Tensor, words: Tensor, scale: float) -> tuple[float, Tensor]:
@@ -172,11 +198,11 @@ class SoftmaxTrainer:
             own = p.gather(1, target)
             nll -= float(own.double().log().sum())
             p.scatter_(1, target, own - 1)
-            p *= scale
-            self.gradient["V"].addmm_(p.T, rows)
-            self.gradient["b"] += p.sum(0)
+            # `scale` goes to the small matrices, not over the large one.
+            self.gradient["V"].addmm_(p.T, rows, alpha=scale)
+            self.gradient["b"].add_(p.sum(0), alpha=scale)
             torch.mm(p, V, out=delta_h[start : start + ROWS])
-        return nll, delta_h
+        return nll, delta_h.mul_(scale)
 
     def _class_gradients(self, documents: np.ndarray, act: Tensor, mask: Tensor) -> tuple[float, Tensor]:
         """-log p(y | v), and the gradient of its mean by the activations; sets U's and d's."""
@@ -225,15 +251,15 @@ def sequence_losses(
     with torch_threads(n_jobs):
         for first, last in chunks(lengths, _CHUNK_WORDS):
             begin, end = int(lengths[:first].sum()), int(lengths[:last].sum())
-            packed = Packed(words[begin:end], lengths[first:last], device)
-            h = activate(tensors["c"] + packed.sums_before(tensors["W"][packed.words]), activation)
+            part = Packed(words[begin:end], lengths[first:last], device)
+            h = activate(part.activations(tensors["W"], tensors["c"]), activation)
             log_p = torch.empty(len(h), 1, dtype=torch.float64, device=device)
             for start in range(0, len(h), ROWS):
-                part = slice(start, start + ROWS)
-                logits = torch.addmm(tensors["b"], h[part], tensors["V"].T)
-                own = logits.gather(1, packed.words[part, None])
-                log_p[part] = (own - logits.logsumexp(1, keepdim=True)).double()
-            losses.append(-packed.sums(log_p)[:, 0].cpu().numpy())
+                rows = slice(start, start + ROWS)
+                logits = torch.addmm(tensors["b"], h[rows], tensors["V"].T)
+                own = logits.gather(1, part.words[rows, None])
+                log_p[rows] = (own - logits.logsumexp(1, keepdim=True)).double()
+            losses.append(-part._sums(log_p)[:, 0].cpu().numpy())
     return np.concatenate(losses) if losses else np.zeros(0)
 
 
@@ -259,6 +285,5 @@ def count_losses(theta: Theta, X: sparse.csr_array, activation: str, n_jobs: int
     rng = np.random.default_rng(seed)
     losses = [np.zeros(0)]
     for first, last in chunks(lengths, _CHUNK_WORDS):
-        words, part = random_words(X[first:last], rng)
-        losses.append(sequence_losses(theta, words, part, activation, n_jobs, device))
+        losses.append(sequence_losses(theta, *random_words(X[first:last], rng), activation, n_jobs, device))
     return np.concatenate(losses)

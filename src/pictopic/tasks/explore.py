@@ -28,13 +28,13 @@ def class_words(model: Any, n_units: int = 3, n_words: int = 5) -> dict[Any, np.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from pictopic import SupDocNADE
+    >>> from pictopic.corpus.sample import load_sample
     >>> from pictopic.tasks.explore import class_words
-    >>> X = np.array([[3, 1, 0, 0], [0, 0, 1, 3]] * 20)
-    >>> model = SupDocNADE(n_components=8, random_state=0).fit(X, ["sea", "city"] * 20)
-    >>> {name: sorted(words.tolist()) for name, words in class_words(model, n_words=2).items()}
-    {'city': [2, 3], 'sea': [0, 1]}
+    >>> X, y, vocabulary = load_sample()
+    >>> model = SupDocNADE(n_components=50, random_state=0).fit(X, y)
+    >>> "plate" in [vocabulary[column].word for column in class_words(model)["kitchen"]]
+    True
     """
     words = {}
     for name, row in zip(model.classes_.tolist(), model.coef_, strict=True):
