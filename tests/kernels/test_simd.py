@@ -36,8 +36,8 @@ def _add_outer_4(out, x, t, first, last):
 
 
 @njit
-def _add_rows(out, x, t, first, last):
-    simd.add_rows(out, 2, x, 1, t, first, last, 4, np.float32(0.5))
+def _add_nodes(out, path, x, t, first, last, begin, end):
+    simd.add_nodes(out, path, 1, first, last, x, 1, t, begin, end, np.float32(0.5))
 
 
 @njit
@@ -97,12 +97,15 @@ def test_add_outer_adds_outer_products(arrays, run, rows, first, last):
     np.testing.assert_allclose(arrays["out"], expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("first", "last"), [(0, 0), (2, 3), (0, 4), (0, 7), (1, 6)])
-def test_add_rows_adds_weighted_rows(arrays, first, last):
-    expected = arrays["out"].copy()
-    expected[2] += 0.5 * arrays["t"][first:last, 4] @ arrays["x"][1 + first : 1 + last]
-    _add_rows(arrays["out"], arrays["x"], arrays["t"], first, last)
-    np.testing.assert_allclose(arrays["out"], expected, rtol=1e-5, atol=1e-5)
+@pytest.mark.parametrize(("first", "last"), RANGES)
+@pytest.mark.parametrize(("begin", "end"), [(0, 0), (2, 3), (0, 4), (0, 7), (1, 6)])
+def test_add_nodes_adds_outer_products_to_the_rows_on_the_path(arrays, first, last, begin, end):
+    out = arrays["v"]
+    expected = out.copy()
+    weights = 0.5 * arrays["t"][begin:end, first:last].T
+    expected[arrays["path"][1, first:last]] += weights @ arrays["x"][1 + begin : 1 + end]
+    _add_nodes(out, arrays["path"], arrays["x"], arrays["t"], first, last, begin, end)
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_add_row_adds_one_row(arrays):

@@ -239,24 +239,29 @@ def add_outer(typingctx, out, first, last, x, i, t, r, step, rows):
 
 
 @intrinsic
-def add_rows(typingctx, out, o, x, i, t, first, last, k, step):
-    """out[o] += step * sum over r in range(first, last) of t[r, k] * x[i + r]."""
+def add_nodes(typingctx, out, path, p, first, last, x, i, t, begin, end, step):
+    """out[path[p, k]] += step * sum over r in range(begin, end) of t[r, k] * x[i + r], for k in range(first, last)."""
 
     def codegen(context, builder, signature, args):
-        out_, x_, t_ = _views(context, builder, signature, args, (0, 2, 4))
-        i_, k_, step_ = args[3], args[7], args[8]
-        target = [out_.row(args[1])]
+        out_, path_, x_, t_ = _views(context, builder, signature, args, (0, 1, 5, 7))
+        p_, i_, step_ = args[2], args[6], args[10]
 
-        def tile(r, count):
-            rows = [_offset(builder, r, a) for a in range(count)]
+        def rows_tile(r, n_rows):
+            rows = [_offset(builder, r, a) for a in range(n_rows)]
             sources = [x_.row(builder.add(i_, a)) for a in rows]
-            weights = [[_scaled(builder, t_.item(a, k_), step_)] for a in rows]
-            _add_tile(builder, target, sources, weights, out_.width)
 
-        _by_tiles(builder, 4, args[5], args[6], tile)
+            def tile(k, count):
+                ks = [_offset(builder, k, b) for b in range(count)]
+                targets = [out_.row(builder.load(path_.item(p_, k_))) for k_ in ks]
+                weights = [[_scaled(builder, t_.item(a, k_), step_) for k_ in ks] for a in rows]
+                _add_tile(builder, targets, sources, weights, out_.width)
+
+            _by_tiles(builder, 4, args[3], args[4], tile)
+
+        _by_tiles(builder, 4, args[8], args[9], rows_tile)
         return context.get_dummy_value()
 
-    return types.void(out, o, x, i, t, first, last, k, step), codegen
+    return types.void(out, path, p, first, last, x, i, t, begin, end, step), codegen
 
 
 @intrinsic

@@ -18,7 +18,7 @@ from numba import njit
 
 from pictopic.kernels.document import times_derivative
 from pictopic.kernels.elementary import FAST, exp_negative
-from pictopic.kernels.simd import add_outer, add_path, add_row, add_rows, dots
+from pictopic.kernels.simd import add_nodes, add_outer, add_path, add_row, dots
 
 GROUP = 16  # most rows handled together
 
@@ -41,6 +41,7 @@ class TreeScratch(NamedTuple):
     delta: np.ndarray  # (GROUP, depth) logits, then the loss's derivatives by them
     gradient: np.ndarray  # (GROUP, H) the loss's derivatives by the hidden layers
     open_V: np.ndarray  # (depth, H) updates of the nodes whose subtree goes on in the next group
+    todo: np.ndarray  # (GROUP + 1, 3) first row, row after the last, and level of subtrees still to be updated
 
 
 def tree_depth(n_leaves: int) -> int:
@@ -61,6 +62,7 @@ def tree_scratch(n_leaves: int, n_hidden: int) -> TreeScratch:
         delta=np.zeros((GROUP, depth), np.float32),
         gradient=np.zeros((GROUP, n_hidden), np.float32),
         open_V=np.zeros((depth, n_hidden), np.float32),
+        todo=np.zeros((GROUP + 1, 3), np.int64),
     )
 
 
@@ -186,19 +188,27 @@ def _update_above(hidden, start, rows, n_above, out_V, touched, step, path, shar
 
 
 @njit(**FAST)
-def _update_inside(hidden, start, rows, n_above, out_V, touched, step, path, depth, shared, t):
-    """Add the gradients of the nodes whose rows are all in the group to out_V."""
-    for k in range(n_above, t.shape[1]):
-        first = 0
-        while first < rows:
-            last = first + 1
-            if k < depth[first]:
-                while last < rows and shared[last] > k:
-                    last += 1
-                node = path[first, k]
-                touched[node] = True
-                add_rows(out_V, node, hidden, start, t, first, last, k, step)
-            first = last
+def _update_inside(leaves, hidden, start, rows, n_above, out_V, touched, step, path, depth, shared, t, todo):
+    """Add the gradients of the nodes whose rows are all in the group to out_V: depth first, from the group's node."""
+    todo[0, 0], todo[0, 1], todo[0, 2] = 0, rows, n_above
+    waiting = 1
+    while waiting:
+        waiting -= 1
+        first, last, k = todo[waiting, 0], todo[waiting, 1], todo[waiting, 2]
+        end = depth[first]
+        if leaves[start + first] != leaves[start + last - 1]:
+            # Down to the first node at which the rows part: there is one, for they have different words.
+            split = first + 1
+            for r in range(first + 2, last):
+                if shared[r] < shared[split]:
+                    split = r
+            end = shared[split]
+            todo[waiting, 0], todo[waiting, 1], todo[waiting, 2] = split, last, end
+            todo[waiting + 1, 0], todo[waiting + 1, 1], todo[waiting + 1, 2] = first, split, end
+            waiting += 2
+        add_nodes(out_V, path, first, k, end, hidden, start, t, first, last, step)
+        for j in range(k, end):
+            touched[path[first, j]] = True
 
 
 @njit(**FAST)
@@ -210,7 +220,7 @@ def tree_pass(leaves, n, hidden, V, n_leaves, scale, out_V, touched, step, activ
     only written once its whole subtree has been read.
     """
     # Taken apart here once: an array taken out of a tuple costs an atomic reference count each time.
-    low, middle, high, node, path, side, depth, shared, delta, gradient, open_V = s
+    low, middle, high, node, path, side, depth, shared, delta, gradient, open_V, todo = s
     flat_delta, flat_side = delta.ravel(), side.ravel()
     loss = 0.0
     start, n_open = 0, np.int64(0)
@@ -228,7 +238,7 @@ def tree_pass(leaves, n, hidden, V, n_leaves, scale, out_V, touched, step, activ
                     delta[rows, k] = _f(0)
             _hidden_gradients(rows, n_shared, V, path, depth, delta, gradient)
             _update_above(hidden, start, rows, n_above, out_V, touched, step, path, shared, delta, open_V)
-            _update_inside(hidden, start, rows, n_above, out_V, touched, step, path, depth, shared, delta)
+            _update_inside(leaves, hidden, start, rows, n_above, out_V, touched, step, path, depth, shared, delta, todo)
             times_derivative(hidden, start, rows, gradient, activation, mask, keep, bias)
         start += rows
         n_open = shared[rows]
