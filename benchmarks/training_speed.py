@@ -26,7 +26,8 @@ TEXT = {"n_documents": 800, "n_words": 2000, "length": 100}
 def _options(X, **changes) -> Options:
     defaults = {
         "activation": "relu", "generative": float(X.shape[0] / X.sum()), "multi_label": False, "solver": "sgd",
-        "batch_size": 1, "learning_rate": 0.01, "dropout": 0.0, "averaging": 0.0, "n_jobs": 1, "device": "cpu",
+        "batch_size": 1, "learning_rate": 0.01, "dropout": 0.0, "averaging": 0.0, "smoothing": 0.0,
+        "n_jobs": 1, "device": "cpu",
     }  # fmt: skip
     return Options(**(defaults | changes))
 

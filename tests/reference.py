@@ -45,8 +45,11 @@ def log_p_words(theta: Theta, words, activation: str, tree: WordTree | None) -> 
     return total
 
 
-def autograd(theta, documents, indicator, known, generative, multi_label, activation, tree):
-    """Mean loss of documents (word ids in order) and its gradients, from float64 autograd."""
+def autograd(theta, documents, indicator, known, generative, multi_label, activation, tree, smoothing=0.0, rates=None):
+    """Mean loss of documents (word ids in order) and its gradients, from float64 autograd.
+
+    With `smoothing`, `rates` are the words' frequencies (softmax) or the nodes' rates of turning right (tree).
+    """
     p = {f.name: torch.tensor(getattr(theta, f.name).astype(float), requires_grad=True) for f in fields(theta)}
     loss = torch.zeros((), dtype=torch.float64)
     for d, words in enumerate(documents):
@@ -54,12 +57,16 @@ def autograd(theta, documents, indicator, known, generative, multi_label, activa
         for word in words:
             h = _TORCH[activation](act)
             if tree is None:
-                loss = loss - generative * torch.log_softmax(p["b"] + p["V"] @ h, 0)[word]
+                log_p = torch.log_softmax(p["b"] + p["V"] @ h, 0)
+                loss = loss - generative * (1 - smoothing) * log_p[word]
+                if smoothing:
+                    loss = loss - generative * smoothing * (torch.tensor(rates) * log_p).sum()
             else:
                 for node, side in zip(*(path[0] for path in tree.paths([word])), strict=True):
                     if node >= 0:
                         z = p["b"][node] + p["V"][node] @ h
-                        loss = loss + generative * torch.nn.functional.softplus(-z if side == 1 else z)
+                        target = (1 - smoothing) * side + (smoothing * rates[node] if smoothing else 0)
+                        loss = loss + generative * (torch.nn.functional.softplus(z) - target * z)
             act = act + p["W"][word]
         if known[d]:
             scores = p["d"] + p["U"] @ _TORCH[activation](act)

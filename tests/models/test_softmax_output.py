@@ -5,6 +5,7 @@ from scipy import sparse
 
 from pictopic.models import softmax_output
 from pictopic.models.labels import Labels
+from pictopic.models.parameters import word_frequencies
 from tests.models.test_tree_output import make_options
 from tests.reference import autograd, log_p_words, random_theta
 
@@ -43,6 +44,18 @@ def test_gradients_equal_autograd(rng, activation, generative, labelled, multi_l
         np.testing.assert_allclose(ours / size, gradient / size, atol=1e-5, err_msg=name)
 
 
+def test_gradients_with_smoothing_equal_autograd(rng):
+    trainer, theta = make_trainer(rng, smoothing=0.2)
+    with torch.no_grad():
+        trainer._gradients(np.arange(6), np.random.default_rng(5))
+    documents = split(*softmax_output.random_words(trainer.X, np.random.default_rng(5)))
+    rates = word_frequencies(np.bincount(np.concatenate(documents), minlength=17))
+    _, exact = autograd(theta, documents, *trainer.labels, 0.1, False, "relu", None, smoothing=0.2, rates=rates)
+    for name, gradient in exact.items():
+        size = np.abs(gradient).max()
+        np.testing.assert_allclose(trainer.gradient[name].numpy() / size, gradient / size, atol=1e-5, err_msg=name)
+
+
 def test_losses_equal_autograds(rng):
     trainer, theta = make_trainer(rng)
     with torch.no_grad():
@@ -68,7 +81,7 @@ def test_average_is_the_exponential_average_of_all_steps(rng):
     average = theta.V.astype(float)
     for step in range(1, 12):
         trainer.learn(np.arange(6), step)
-        decay = min(0.9, (1 + step) / (10 + step))
+        decay = min(0.9, (1 + step) / (4 + step))
         average = decay * average + (1 - decay) * trainer.theta["V"].numpy()
     np.testing.assert_allclose(trainer.parameters().V, average, atol=1e-5)
 

@@ -157,14 +157,14 @@ def _unpack(first, last, indices, counts, leaves):
 
 @njit(**FAST)
 def learn(
-    documents, indptr, indices, counts, indicator, known, multi_label, theta, out, touched,
+    documents, indptr, indices, counts, indicator, known, multi_label, theta, rates, smoothing, out, touched,
     step, generative, activation, dropout, seed, bias, own, tree,
 ):  # fmt: skip
     """Add step * the gradient of each document's loss to `out`; return the sums of the two losses.
 
-    A document's loss is -log p(y | v) + generative * -log p(v).  With `out` = `theta` and a negative step it is
-    stochastic gradient descent, one document after the other.  Each document's order and mask depend on
-    `seed` and its row alone.
+    A document's loss is -log p(y | v) + generative * -log p(v), with smoothed decisions (see `tree_pass`).  With
+    `out` = `theta` and a negative step it is stochastic gradient descent, one document after the other.  A document's
+    order and mask depend on `seed` and its row alone.
     """
     nll, class_loss = 0.0, 0.0
     keep = _f(1) - dropout
@@ -181,7 +181,7 @@ def learn(
             state = shuffle(own.order, n, state)
             hidden_layers(own.leaves, own.order, n, theta.W, theta.c, activation, own.mask, bias, own.act, own.hidden)
             nll += tree_pass(
-                own.leaves, n, own.hidden, theta.V, n_words, generative, out.V, touched.V, step,
+                own.leaves, n, own.hidden, theta.V, n_words, rates, smoothing, generative, out.V, touched.V, step,
                 activation, own.mask, keep, bias, True, tree,
             )  # fmt: skip
         else:
@@ -213,19 +213,36 @@ def random_orders(offsets, seed, order):
 def sequence_losses(first, last, offsets, leaves, order, W, c, V, activation, bias, losses, own, tree):
     """-log p of documents first..last-1, their leaves sorted and `order` telling their places in time."""
     _draw_mask(own.mask, bias, _f(0), _u(0))
-    untouched = np.zeros(0, np.bool_)
+    untouched, no_rates = np.zeros(0, np.bool_), np.zeros(0, np.float32)
     for d in range(first, last):
         begin, end = offsets[d], offsets[d + 1]
         words, n = leaves[begin:end], end - begin
         hidden_layers(words, order[begin:end], n, W, c, activation, own.mask, bias, own.act, own.hidden)
         losses[d] = tree_pass(
-            words, n, own.hidden, V, W.shape[0], _f(1), V, untouched, _f(0),
+            words, n, own.hidden, V, W.shape[0], no_rates, _f(0), _f(1), V, untouched, _f(0),
             activation, own.mask, _f(1), bias, False, tree,
         )  # fmt: skip
 
 
 @njit(**FAST)
-def update_rows(first, last, theta, gradients, touched, moment, square, average, synced, rate, step, before, now, adam):
+def update_rows(
+    first,
+    last,
+    theta,
+    gradients,
+    touched,
+    moment,
+    square,
+    average,
+    synced,
+    rate,
+    beta_1,
+    beta_2,
+    step,
+    before,
+    now,
+    adam,
+):
     """One step of Adam or SGD on the rows first..last-1 that have a gradient, and of their averages.
 
     `gradients[j]` is thread j's, added up in this fixed order and set back to zero.  Rows without a gradient rest
@@ -233,8 +250,8 @@ def update_rows(first, last, theta, gradients, touched, moment, square, average,
     are the sums of the logarithms of the decays up to the last step and to this, `synced` the sum that a row's average
     has seen.  (It is empty without averaging.)
     """
-    correction_1 = _f(1) - _f(0.9) ** _f(step)
-    correction_2 = _f(1) - _f(0.999) ** _f(step)
+    correction_1 = _f(1) - beta_1 ** _f(step)
+    correction_2 = _f(1) - beta_2 ** _f(step)
     for row in range(first, last):
         found = False
         for j in range(touched.shape[0]):
@@ -253,10 +270,10 @@ def update_rows(first, last, theta, gradients, touched, moment, square, average,
                 average[row, h] = theta[row, h] + catch_up * (average[row, h] - theta[row, h])
         if adam:
             for h in range(theta.shape[1]):
-                moment[row, h] = _f(0.9) * moment[row, h] + _f(0.1) * gradients[0, row, h]
+                moment[row, h] = beta_1 * moment[row, h] + (_f(1) - beta_1) * gradients[0, row, h]
             for h in range(theta.shape[1]):
                 g = gradients[0, row, h]
-                square[row, h] = _f(0.999) * square[row, h] + _f(0.001) * g * g
+                square[row, h] = beta_2 * square[row, h] + (_f(1) - beta_2) * g * g
             for h in range(theta.shape[1]):
                 root = np.sqrt(square[row, h] / correction_2) + _f(1e-8)
                 theta[row, h] -= rate * moment[row, h] / correction_1 / root

@@ -35,7 +35,7 @@ class TreeScratch(NamedTuple):
     high: np.ndarray  # (depth,)
     node: np.ndarray  # (depth,)
     path: np.ndarray  # (GROUP, depth) inner nodes on each row's path, l(v_i)
-    side: np.ndarray  # (GROUP, depth) 1 where the path turns right, pi(v_i)
+    side: np.ndarray  # (GROUP, depth) 1 where the path turns right, pi(v_i); smoothed
     depth: np.ndarray  # (GROUP,) length of each row's path
     shared: np.ndarray  # (GROUP + 1,) how many nodes a row's path has in common with the row before
     delta: np.ndarray  # (GROUP, depth) logits, then the loss's derivatives by them
@@ -87,7 +87,9 @@ def _open_path(leaf, n_leaves, top, low, middle, high, node):
 
 
 @njit(**FAST)
-def _find_group(leaves, start, n, n_leaves, n_open, low, middle, high, node, path, side, depth, shared):
+def _find_group(
+    leaves, start, n, n_leaves, n_open, rates, smoothing, low, middle, high, node, path, side, depth, shared
+):
     """Find the rows from `start` on to handle together, and their paths.
 
     They are all the rows below one node: the highest that begins here and has at most GROUP of them.  Where even the
@@ -111,6 +113,8 @@ def _find_group(leaves, start, n, n_leaves, n_open, low, middle, high, node, pat
         for k in range(n_above if rows else 0, length):
             path[rows, k] = node[k]
             side[rows, k] = _f(1) if leaf >= middle[k] else _f(0)
+            if smoothing > _f(0):
+                side[rows, k] += smoothing * (rates[node[k]] - side[rows, k])
         for k in range(length, side.shape[1]):
             side[rows, k] = _f(0)
         rows += 1
@@ -212,11 +216,30 @@ def _update_inside(leaves, hidden, start, rows, n_above, out_V, touched, step, p
 
 
 @njit(**FAST)
-def tree_pass(leaves, n, hidden, V, n_leaves, scale, out_V, touched, step, activation, mask, keep, bias, learn, s):
+def tree_pass(
+    leaves,
+    n,
+    hidden,
+    V,
+    n_leaves,
+    rates,
+    smoothing,
+    scale,
+    out_V,
+    touched,
+    step,
+    activation,
+    mask,
+    keep,
+    bias,
+    learn,
+    s,
+):
     """-log p of a document's words, and what it teaches.
 
     With `learn`, ``step * scale * gradient`` is added to `out_V`, and `hidden` is overwritten with
-    scale * the gradient by each position's activations.  `out_V` may be `V` itself (SGD in place): a row is
+    scale * the gradient by each position's activations.  `smoothing` moves each decision that is learnt towards the
+    node's base rate, `rates`.  `out_V` may be `V` itself (SGD in place): a row is
     only written once its whole subtree has been read.
     """
     # Taken apart here once: an array taken out of a tuple costs an atomic reference count each time.
@@ -226,7 +249,7 @@ def tree_pass(leaves, n, hidden, V, n_leaves, scale, out_V, touched, step, activ
     start, n_open = 0, np.int64(0)
     while start < n:
         rows, n_above = _find_group(
-            leaves, start, n, n_leaves, n_open, low, middle, high, node, path, side, depth, shared
+            leaves, start, n, n_leaves, n_open, rates, smoothing, low, middle, high, node, path, side, depth, shared
         )
         n_shared = min(n_above + 1, depth[0])
         _group_logits(hidden, start, rows, n_shared, V, path, depth, delta)

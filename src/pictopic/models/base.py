@@ -17,7 +17,7 @@ from pictopic.models.counts import check_counts, document_lengths, fingerprint
 from pictopic.models.labels import Labels
 from pictopic.models.likelihood import LikelihoodMixin
 from pictopic.models.parallel import in_parts
-from pictopic.models.parameters import Options, Theta, initial_theta
+from pictopic.models.parameters import Options, Theta, initial_theta, word_frequencies
 from pictopic.models.training import train
 from pictopic.models.tree import WordTree
 
@@ -39,6 +39,7 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         "n_annotation_words": [Interval(Integral, 0, None, closed="left")],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "averaging": [None, Interval(Real, 0, 1, closed="neither")],
+        "smoothing": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
         "bias_init": [StrOptions({"base_rates", "zeros"})],
         "validation_fraction": [None, Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
@@ -73,7 +74,7 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             self._check_same_shape(X, labels)
         else:
             self._initialise(rng, X, labels)
-        trainer = self._trainer(X, labels)
+        trainer = self._trainer(X, labels, auto_smoothing=min(0.3, 2 * X.shape[1] / lengths.sum()))
         if continued and getattr(self, "_solver_state", None) is not None:
             trainer.resume(self._solver_state)
         validate = None
@@ -115,7 +116,8 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             self.history_ = {}
             self.n_iter_ = 0
         rng = check_random_state(self.random_state) if rng is None else rng
-        trainer = self._trainer(X, labels)
+        # How many more documents will come, nobody knows: not to be smoothed as if this were all.
+        trainer = self._trainer(X, labels, auto_smoothing=0.0)
         if getattr(self, "_solver_state", None) is not None:
             trainer.resume(self._solver_state)
         outcome = train(
@@ -138,8 +140,8 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         self.data_fingerprint_ = fingerprint(X, labels.indicator)
 
     def _batch_size(self, n_documents: int) -> int:
-        """Documents a step; "auto" is 100, or fewer where that would leave less than 50 steps a pass."""
-        return min(100, max(8, n_documents // 50)) if self.batch_size == "auto" else self.batch_size
+        """Documents a step; "auto" is 100, or fewer where that would leave less than 12 steps a pass."""
+        return min(100, max(8, n_documents // 12)) if self.batch_size == "auto" else self.batch_size
 
     def _documents_a_call(self, n_documents: int) -> int:
         each_a_step = self.solver == "sgd" and self.batch_size == 1 and self.output == "tree"
@@ -173,10 +175,10 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             if self.tree_ is not None:
                 theta.b = self.tree_.base_rates(counts).astype(np.float32)
             else:
-                theta.b = np.log((counts + 1) / (counts + 1).sum()).astype(np.float32)
+                theta.b = np.log(word_frequencies(counts)).astype(np.float32)
         self._set_theta(theta)
 
-    def _trainer(self, X: sparse.csr_array, labels: Labels) -> Any:
+    def _trainer(self, X: sparse.csr_array, labels: Labels, auto_smoothing: float) -> Any:
         rate = _LEARNING_RATES[self.solver] if self.learning_rate == "auto" else self.learning_rate
         options = Options(
             activation=self.activation,
@@ -187,6 +189,7 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             learning_rate=rate,
             dropout=self.dropout,
             averaging=self.averaging or 0.0,
+            smoothing=auto_smoothing if self.smoothing == "auto" else self.smoothing,
             n_jobs=self._n_jobs(),
             device=self.device,
         )

@@ -39,17 +39,21 @@ class DocNADE(BaseDocNADE):
     max_iter : int, default=200
         Largest number of passes over the documents.
     batch_size : int or "auto", default="auto"
-        Documents a step.  "auto" is 100, and fewer in a small collection (n_documents / 50, but at least 8).
+        Documents a step.  "auto" is 100, and fewer in a small collection (n_documents / 12, but at least 8).
     solver : {"adam", "sgd"}, default="adam"
         With ``solver="sgd", batch_size=1`` each document is a step of plain gradient descent, as in the paper.
     learning_rate : float or "auto", default="auto"
         0.001 for Adam and 0.05 for SGD, in units of the loss a word.
     n_annotation_words : int, default=0
         So many of the last columns of X are annotation words (tags).
-    dropout : float, default=0.5
+    dropout : float, default=0.4
         Share of hidden units left out for a document while training.
     averaging : float or None, default=0.998
         Decay a step of the exponential average of the parameters that is used in the end; None: no average.
+    smoothing : float or "auto", default="auto"
+        Share of what is to be predicted that goes to the words' overall frequencies, while training.  "auto" is
+        2 * n_words / number of words in X, and at most 0.3: next to nothing, unless the collection is tiny (0 in
+        `partial_fit`).
     bias_init : {"base_rates", "zeros"}, default="base_rates"
         Whether the output biases b start at the words' frequencies in X.
     validation_fraction : float or None, default=0.1
@@ -118,8 +122,9 @@ class DocNADE(BaseDocNADE):
         solver="adam",
         learning_rate="auto",
         n_annotation_words=0,
-        dropout=0.5,
+        dropout=0.4,
         averaging=0.998,
+        smoothing="auto",
         bias_init="base_rates",
         validation_fraction=0.1,
         n_iter_no_change=10,
@@ -139,6 +144,7 @@ class DocNADE(BaseDocNADE):
         self.n_annotation_words = n_annotation_words
         self.dropout = dropout
         self.averaging = averaging
+        self.smoothing = smoothing
         self.bias_init = bias_init
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -223,7 +229,7 @@ class SupDocNADE(ClassifierMixin, BaseDocNADE):
         ``generative_weight / mean_length_``; the authors' 0.25 is 0.25 here.
     n_components, output, activation, max_iter, batch_size, solver, learning_rate, n_annotation_words
         See `DocNADE`.
-    dropout, averaging, bias_init, random_state, n_jobs, device, warm_start, verbose
+    dropout, averaging, smoothing, bias_init, random_state, n_jobs, device, warm_start, verbose
         See `DocNADE`.
     validation_fraction, n_iter_no_change
         See `DocNADE`; training stops on the class loss of the held-out documents.
@@ -271,8 +277,9 @@ class SupDocNADE(ClassifierMixin, BaseDocNADE):
         solver="adam",
         learning_rate="auto",
         n_annotation_words=0,
-        dropout=0.5,
+        dropout=0.4,
         averaging=0.998,
+        smoothing="auto",
         bias_init="base_rates",
         validation_fraction=0.1,
         n_iter_no_change=10,
@@ -293,6 +300,7 @@ class SupDocNADE(ClassifierMixin, BaseDocNADE):
         self.n_annotation_words = n_annotation_words
         self.dropout = dropout
         self.averaging = averaging
+        self.smoothing = smoothing
         self.bias_init = bias_init
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

@@ -19,7 +19,7 @@ from torch import Tensor
 from pictopic.kernels import packed
 from pictopic.models.labels import Labels
 from pictopic.models.parallel import chunks
-from pictopic.models.parameters import Options, Theta, average_decay
+from pictopic.models.parameters import ADAM_BETAS, Options, Theta, average_decay, word_frequencies
 
 ROWS = 512  # positions whose probabilities are held at a time
 _CHUNK_WORDS = 1 << 18  # positions whose hidden layers are held at a time
@@ -140,7 +140,10 @@ class SoftmaxTrainer:
             tensor.grad = self.gradient[name]
         solver: Any = torch.optim.SGD if options.solver == "sgd" else torch.optim.Adam
         trained = [tensor for tensor in self.theta.values() if tensor.numel()]
-        self.optimizer = solver(trained, lr=options.learning_rate, fused=True)
+        betas = {} if options.solver == "sgd" else {"betas": ADAM_BETAS}
+        self.optimizer = solver(trained, lr=options.learning_rate, fused=True, **betas)
+        frequencies = word_frequencies(X.sum(axis=0))
+        self.smooth = torch.from_numpy((options.smoothing * frequencies).astype(np.float32)).to(options.device)
         self.step = 0
 
     @torch.no_grad()
@@ -197,7 +200,10 @@ class SoftmaxTrainer:
             p = torch.softmax(logits, 1, out=logits)
             own = p.gather(1, target)
             nll -= float(own.double().log().sum())
-            p.scatter_(1, target, own - 1)
+            # p becomes p - target, where a share `smoothing` of the target goes to the words' frequencies.
+            p.scatter_(1, target, own - (1 - self.options.smoothing))
+            if self.options.smoothing:
+                p -= self.smooth
             # `scale` goes to the small matrices, not over the large one.
             self.gradient["V"].addmm_(p.T, rows, alpha=scale)
             self.gradient["b"].add_(p.sum(0), alpha=scale)

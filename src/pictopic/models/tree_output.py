@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import log_expit
+from scipy.special import expit, log_expit
 
 from pictopic.kernels import learning
 from pictopic.kernels.elementary import ACTIVATIONS
 from pictopic.kernels.simd import padded
 from pictopic.models.labels import Labels
 from pictopic.models.parallel import chunks, in_parts
-from pictopic.models.parameters import Options, Theta, average_decay
+from pictopic.models.parameters import ADAM_BETAS, Options, Theta, average_decay
 from pictopic.models.tree import WordTree
 
 _CHUNK_WORDS = 1 << 20  # words whose orders are drawn at a time
@@ -84,6 +84,7 @@ class TreeTrainer:
         self.X = to_leaves(X, tree)
         self.lengths = np.asarray(X.sum(axis=1)).ravel().astype(np.int64)
         self.theta = pack(theta, tree)
+        self.rates = expit(tree.base_rates(np.asarray(X.sum(axis=0)).ravel())).astype(np.float32)
         n_jobs = options.n_jobs
         longest = int(self.lengths.max(initial=1))
         self.scratch = [
@@ -138,7 +139,8 @@ class TreeTrainer:
         touched.U[:] = True
         return learning.learn(
             documents, self.X.indptr, self.X.indices, self.X.data, *self.labels, options.multi_label,
-            self.theta, out, touched, np.float32(step), np.float32(options.generative),
+            self.theta, self.rates, np.float32(options.smoothing), out, touched,
+            np.float32(step), np.float32(options.generative),
             ACTIVATIONS[options.activation], np.float32(options.dropout), np.uint64(seed), self.n_hidden,
             *self.scratch[j],
         )  # fmt: skip
@@ -159,7 +161,8 @@ class TreeTrainer:
         def rows(first: int, last: int) -> None:
             learning.update_rows(
                 first, last, theta, gradients, touched, moment, square, average, synced,
-                np.float32(self.options.learning_rate), self.step, *self.decays, self.options.solver == "adam",
+                np.float32(self.options.learning_rate), *(np.float32(beta) for beta in ADAM_BETAS),
+                self.step, *self.decays, self.options.solver == "adam",
             )  # fmt: skip
 
         in_parts(len(theta), self.options.n_jobs, rows, self.pool)
