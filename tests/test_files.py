@@ -1,6 +1,6 @@
 import pytest
 
-from pictopic.files import new_folder, write_text
+from pictopic.files import write_text
 
 
 def test_text_that_cannot_be_written_leaves_the_old_file(tmp_path):
@@ -12,17 +12,15 @@ def test_text_that_cannot_be_written_leaves_the_old_file(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_folder_that_fails_half_way_leaves_the_old_folder(tmp_path):
-    folder = tmp_path / "model"
-    with new_folder(folder) as new:
-        (new / "a").write_text("old")
+def test_write_that_is_interrupted_leaves_the_old_file_alone(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    write_text(path, "old")
 
-    def fail_half_way():
-        with new_folder(folder) as new:
-            (new / "a").write_text("new")
-            raise KeyboardInterrupt
+    def interrupted(source, target):
+        raise KeyboardInterrupt
 
+    monkeypatch.setattr("os.replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        fail_half_way()
-    assert (folder / "a").read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+        write_text(path, "new")
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]

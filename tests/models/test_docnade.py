@@ -1,4 +1,7 @@
 import itertools
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -289,6 +292,30 @@ def test_interrupt_keeps_the_best_model_so_far(topics, monkeypatch):
         model = DocNADE(n_components=5, random_state=0).fit(X)
     assert model.best_validation_score_ == max(model.history_["validation_score"])
     assert np.isfinite(model.perplexity(X))
+
+
+_FIT_FOR_LONG = """
+import numpy as np, pictopic
+X = np.random.RandomState(0).poisson(0.5, (400, 300))
+model = pictopic.DocNADE(max_iter=100_000, n_iter_no_change=100_000, random_state=0, verbose=2).fit(X)
+print(model.perplexity(X), model.n_iter_)
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_training_with_a_usable_model():
+    process = subprocess.Popen(
+        [sys.executable, "-c", _FIT_FOR_LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for _ in range(3):
+        assert "epoch" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "keeping the model of epoch" in err
+    perplexity, n_iter = out.split()
+    assert 1 < float(perplexity) < 400
+    assert 3 <= int(n_iter) < 100_000
 
 
 def test_progress_bar_shows_the_epochs(topics, capsys):

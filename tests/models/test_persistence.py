@@ -1,5 +1,8 @@
 import hashlib
 import json
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -54,12 +57,36 @@ def test_loaded_model_can_be_trained_further(topics, tmp_path):
     assert loaded.n_iter_ == 4
 
 
-def test_saving_again_replaces_the_model_as_a_whole(topics, tmp_path):
+def test_saving_again_replaces_the_model(topics, tmp_path):
     fitted(topics).save(tmp_path / "model")
-    (tmp_path / "model" / "stale").write_text("x")
     fitted(topics, n_components=7).save(tmp_path / "model")
     assert pictopic.load(tmp_path / "model").n_components == 7
-    assert sorted(p.name for p in tmp_path.rglob("*")) == ["README.md", "config.json", "model", "model.safetensors"]
+    names = sorted(p.name.partition("-")[0] for p in (tmp_path / "model").iterdir())
+    assert names == ["README.md", "config.json", "model"]
+
+
+_SAVE_FOR_EVER = """
+import sys, numpy as np, pictopic
+X = np.random.RandomState(0).poisson(1, (30, 400))
+models = [pictopic.DocNADE(n_components=n, max_iter=1, random_state=0).fit(X) for n in (50, 60)]
+while True:
+    for model in models:
+        model.save(sys.argv[1])
+        print("saved", flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_model_survives_processes_that_are_killed_while_saving(tmp_path, rng):
+    folder = tmp_path / "model"
+    for _ in range(8):
+        process = subprocess.Popen([sys.executable, "-c", _SAVE_FOR_EVER, str(folder)], stdout=subprocess.PIPE)
+        process.stdout.readline()
+        time.sleep(rng.uniform(0.01, 0.3))
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        assert pictopic.load(folder).n_components in (50, 60)
 
 
 def test_folder_that_is_no_model_is_not_overwritten(topics, tmp_path):
@@ -80,35 +107,39 @@ def test_model_card_and_config_say_versions_options_and_data(topics, tmp_path):
     assert model.data_fingerprint_ in (tmp_path / "model" / "README.md").read_text()
 
 
+def arrays_of(folder):
+    return next(folder.glob("model-*.safetensors"))
+
+
 def _change_config(folder, **changes):
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
 def _truncate(folder):
-    path = folder / "model.safetensors"
+    path = arrays_of(folder)
     path.write_bytes(path.read_bytes()[:-10])
 
 
 def _flip(folder):
-    path = folder / "model.safetensors"
+    path = arrays_of(folder)
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(bytes(content))
 
 
 def _not_safetensors(folder):
-    (folder / "model.safetensors").write_bytes(b"PK\x03\x04 no tensors")
+    arrays_of(folder).write_bytes(b"PK\x03\x04 no tensors")
     _change_config(folder, tensors_sha256=hashlib.sha256(b"PK\x03\x04 no tensors").hexdigest())
 
 
 def _other_shape(folder):
     from safetensors.numpy import load_file, save
 
-    tensors = load_file(folder / "model.safetensors")
+    tensors = load_file(arrays_of(folder))
     tensors["hidden_intercept_"] = np.zeros(99, np.float32)
     content = save(tensors)
-    (folder / "model.safetensors").write_bytes(content)
+    arrays_of(folder).write_bytes(content)
     _change_config(folder, tensors_sha256=hashlib.sha256(content).hexdigest())
 
 
@@ -119,7 +150,7 @@ def _other_shape(folder):
         (_flip, "damaged or was changed"),
         (_not_safetensors, "damaged"),
         (_other_shape, "should hold arrays"),
-        (lambda f: (f / "model.safetensors").unlink(), "there is no model.safetensors"),
+        (lambda f: arrays_of(f).unlink(), "there is no model-"),
         (lambda f: (f / "config.json").unlink(), "is not a model"),
         (lambda f: (f / "config.json").write_text('{"format_ver'), "damaged"),
         (lambda f: (f / "config.json").write_text("[]"), "no format_version"),
@@ -127,6 +158,7 @@ def _other_shape(folder):
         (lambda f: _change_config(f, model="os.system"), "unknown model"),
         (lambda f: _change_config(f, options={"n_components": 5, "output": "tree", "evil": 1}), "does not take"),
         (lambda f: _change_config(f, options={}), "damaged"),
+        (lambda f: _change_config(f, tensors="../secret.safetensors"), "no name of a model's arrays"),
         (lambda f: _change_config(f, classes=7), "'classes' is missing or wrong"),
         (lambda f: _change_config(f, learnt={}), "damaged"),
     ],

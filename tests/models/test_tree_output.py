@@ -82,14 +82,28 @@ def test_gradients_with_smoothing_equal_autograd(rng):
         np.testing.assert_allclose(getattr(ours, name) / size, gradient / size, atol=1e-5, err_msg=name)
 
 
-@settings(max_examples=30, deadline=None)
-@given(
+any_corpus = given(
     n_words=st.integers(1, 70),
     n_hidden=st.integers(1, 40),
     rate=st.sampled_from([0.05, 0.5, 4.0]),
-    seed=st.integers(0, 99),
+    seed=st.integers(0, 9999),
 )
+
+
+@settings(max_examples=30, deadline=None)
+@any_corpus
 def test_gradients_equal_autograd_for_any_tree(n_words, n_hidden, rate, seed):
+    check_against_autograd(n_words, n_hidden, rate, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None)
+@any_corpus
+def test_gradients_equal_autograd_for_very_many_trees(n_words, n_hidden, rate, seed):
+    check_against_autograd(n_words, n_hidden, rate, seed)
+
+
+def check_against_autograd(n_words, n_hidden, rate, seed):
     # Small weights: near saturation 1 - tanh**2 has few digits left in float32.
     trainer, theta = make_trainer(np.random.RandomState(seed), n_words, n_hidden, 3, rate, scale=0.1, activation="tanh")
     ours = gradients_of(trainer, seed)

@@ -1,6 +1,8 @@
-"""Models on disk: ``config.json``, ``model.safetensors`` and a model card, ``README.md``.
+"""Models on disk: ``config.json``, ``model-HASH.safetensors`` and a model card, ``README.md``.
 
-Reading one runs nothing that is in it: JSON and plain arrays, checked before they are used.
+Reading one runs nothing that is in it: JSON and plain arrays, checked before they are used.  A process that is killed
+while it writes one does no harm: the arrays go to a new file, named by their hash, and the model changes when
+``config.json``, which names that file, is replaced.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import hashlib
 import importlib
 import json
 import platform
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +21,12 @@ from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as tensor_bytes
 
 import pictopic
-from pictopic.files import new_folder
+from pictopic.files import write_bytes, write_text
 from pictopic.models.tree import WordTree
 
 FORMAT_VERSION = 1
-_CONFIG, _TENSORS, _CARD = "config.json", "model.safetensors", "README.md"
+_CONFIG, _CARD = "config.json", "README.md"
+_TENSORS = re.compile(r"model-[0-9a-f]{16}\.safetensors")
 _MODELS = ("DocNADE", "SupDocNADE")
 _ARRAYS = ("components_", "hidden_intercept_", "output_coef_", "output_intercept_", "coef_", "intercept_")
 _VALUES = (
@@ -32,7 +36,7 @@ _VALUES = (
 
 
 def save(model: Any, folder: str | Path) -> None:
-    """Write a fitted model to a folder, which is replaced as a whole if it is a model already."""
+    """Write a fitted model to a folder, in place of the model that may be there."""
     folder = Path(folder)
     if folder.exists() and not (folder / _CONFIG).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} exists and is not a model; choose another folder")
@@ -40,6 +44,8 @@ def save(model: Any, folder: str | Path) -> None:
     if model.tree_ is not None:
         arrays["word_of_leaf"] = model.tree_.word_of_leaf
     tensors = tensor_bytes(arrays)
+    digest = hashlib.sha256(tensors).hexdigest()
+    name = f"model-{digest[:16]}.safetensors"
     config = {
         "format_version": FORMAT_VERSION,
         "model": type(model).__name__,
@@ -47,13 +53,16 @@ def save(model: Any, folder: str | Path) -> None:
         "learnt": {name: _plain(getattr(model, name)) for name in _VALUES if hasattr(model, name)},
         "feature_names": _names(getattr(model, "feature_names_in_", None)),
         "classes": _names(getattr(model, "classes_", None)),
-        "tensors_sha256": hashlib.sha256(tensors).hexdigest(),
+        "tensors": name,
+        "tensors_sha256": digest,
         "versions": _versions(),
     }
-    with new_folder(folder) as new:
-        (new / _TENSORS).write_bytes(tensors)
-        (new / _CONFIG).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
-        (new / _CARD).write_text(_card(model, config), encoding="utf-8")
+    write_bytes(folder / name, tensors)
+    write_text(folder / _CONFIG, json.dumps(config, indent=1) + "\n")
+    write_text(folder / _CARD, _card(model, config))
+    for path in folder.iterdir():
+        if _TENSORS.fullmatch(path.name) and path.name != name:
+            path.unlink()
 
 
 def load(folder: str | Path) -> Any:
@@ -130,7 +139,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
         )
     expected = {
         "model": str, "options": dict, "learnt": dict, "feature_names": dict | None, "classes": dict | None,
-        "tensors_sha256": str,
+        "tensors": str, "tensors_sha256": str,
     }  # fmt: skip
     for key, kind in expected.items():
         if key not in config or not isinstance(config[key], kind):
@@ -139,9 +148,11 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 
 def _read_tensors(folder: Path, config: dict[str, Any]) -> dict[str, np.ndarray]:
-    path = folder / _TENSORS
+    if not _TENSORS.fullmatch(config["tensors"]):
+        raise ValueError(f"{folder / _CONFIG} is damaged: {config['tensors']!r} is no name of a model's arrays")
+    path = folder / config["tensors"]
     if not path.is_file():
-        raise ValueError(f"{folder} is damaged: there is no {_TENSORS} in it")
+        raise ValueError(f"{folder} is damaged: there is no {path.name} in it")
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != config["tensors_sha256"]:
         raise ValueError(f"{path} is damaged or was changed: it is not the file that was saved with {_CONFIG}")
