@@ -19,7 +19,7 @@ def run(folder: Path, seed: int = 0) -> str:
     X, y, vocabulary = load_sample(random_state=seed)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=seed, stratify=y)
     begin = time.perf_counter()
-    model = SupDocNADE(n_components=50, random_state=seed).fit(X_train, y_train)
+    model = SupDocNADE(n_components=50, activation="relu", random_state=seed).fit(X_train, y_train)
     seconds = time.perf_counter() - begin
     model.save(folder / "model")
     frequency = np.asarray(X_train.sum(axis=0)).ravel() + 1.0
@@ -42,7 +42,7 @@ def run(folder: Path, seed: int = 0) -> str:
         "The tags that go with each scene:",
         "",
     ]
-    for name, columns in class_words(model).items():
+    for name, columns in class_words(model, n_units=10).items():
         lines.append(f"- {name}: {', '.join(str(vocabulary[int(k)].word) for k in columns)}")
     lines += ["", "Tags that go with the ones you have:", ""]
     for tags in (["sea", "sand"], ["car", "road"], ["plate"]):

@@ -18,7 +18,7 @@ def class_words(model: Any, n_units: int = 3, n_words: int = 5) -> dict[Any, np.
     model : SupDocNADE
         Fitted.
     n_units : int, default=3
-        Number of hidden units a class.
+        Number of hidden units a class, the paper's 3.  Small models, whose units serve several classes, want more.
     n_words : int, default=5
         Number of words a class.
 

@@ -57,7 +57,7 @@ class Vocabulary:
             raise ValueError(f"need n_visual_words >= 0 and n_regions >= 1, got {n_visual_words} and {n_regions}")
         self.n_visual_words = int(n_visual_words)
         self.n_regions = int(n_regions)
-        self.annotations = tuple(annotations)
+        self.annotations = tuple(str(tag) for tag in annotations)
         self._columns = {tag: self.n_pairs + i for i, tag in enumerate(self.annotations)}
         if len(self._columns) < len(self.annotations):
             twice = next(tag for tag, count in Counter(self.annotations).items() if count > 1)
