@@ -59,25 +59,21 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
-    _solver_state: dict[str, Any] | None
+    # What `partial_fit` goes on from: the solver's memory and its random numbers.
+    _solver_state: dict[str, Any] | None = None
+    _solver_rng: np.random.RandomState | None = None
 
     # ---- training ----------------------------------------------------------------------------------------------
 
     def _fit(self, X: sparse.csr_array, labels: Labels, held_out: tuple[sparse.csr_array, Labels] | None) -> None:
         """Train on counts and labels until `max_iter`, or until the held-out part is predicted no better."""
         rng = check_random_state(self.random_state)
-        lengths = document_lengths(X)
-        if not lengths.any():
-            raise ValueError("X has no words: every row is empty")
-        self._check_options(X.shape[1])
-        continued = self.warm_start and hasattr(self, "components_")
-        if continued:
+        if self.warm_start and hasattr(self, "components_"):
             self._check_same_shape(X, labels)
         else:
             self._initialise(rng, X, labels)
-        trainer = self._trainer(X, labels, auto_smoothing=min(0.3, 2 * X.shape[1] / lengths.sum()))
-        if continued and getattr(self, "_solver_state", None) is not None:
-            trainer.resume(self._solver_state)
+        n_words = document_lengths(X).sum()
+        trainer = self._trainer(X, labels, auto_smoothing=min(0.3, 2 * X.shape[1] / max(n_words, 1)))
         validate = None
         if held_out is not None:
             seed = int(rng.randint(2**31))
@@ -88,7 +84,7 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         outcome = train(
             trainer,
             X.shape[0],
-            n_words=lengths.sum(),
+            n_words=n_words,
             n_labelled=int(labels.known.sum()),
             max_iter=self.max_iter,
             batch_size=self._documents_a_call(X.shape[0]),
@@ -99,7 +95,7 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             name=type(self).__name__,
         )
         self._set_theta(outcome.theta)
-        self._solver_state = trainer.state() if self.warm_start else None
+        self._solver_state = None
         self.n_iter_ = outcome.n_iter
         self.best_validation_score_ = outcome.best_score
         self.history_ = outcome.history
@@ -107,19 +103,14 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def _partial_fit(self, X: sparse.csr_array, labels: Labels) -> None:
         """One pass over X, going on from where the last call ended."""
-        rng = getattr(self, "_partial_rng", None)
+        rng = self._solver_rng if self._solver_rng is not None else check_random_state(self.random_state)
         if not hasattr(self, "components_"):
-            rng = check_random_state(self.random_state)
-            if not document_lengths(X).any():
-                raise ValueError("X has no words: every row is empty")
-            self._check_options(X.shape[1])
             self._initialise(rng, X, labels)
             self.history_ = {}
             self.n_iter_ = 0
-        rng = check_random_state(self.random_state) if rng is None else rng
         # How many more documents will come, nobody knows: not to be smoothed as if this were all.
         trainer = self._trainer(X, labels, auto_smoothing=0.0)
-        if getattr(self, "_solver_state", None) is not None:
+        if self._solver_state is not None:
             trainer.resume(self._solver_state)
         outcome = train(
             trainer,
@@ -133,7 +124,7 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             name=type(self).__name__,
         )
         self._set_theta(outcome.theta)
-        self._solver_state, self._partial_rng = trainer.state(), rng
+        self._solver_state, self._solver_rng = trainer.state(), rng
         self.n_iter_ += 1
         for name, values in outcome.history.items():
             self.history_.setdefault(name, []).extend(values)
@@ -166,6 +157,9 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def _initialise(self, rng: np.random.RandomState, X: sparse.csr_array, labels: Labels) -> None:
         n_words = X.shape[1]
+        self._check_options(n_words)
+        if X.nnz == 0:
+            raise ValueError("X has no words: every row is empty")
         self._solver_state = None
         self.mean_length_ = float(document_lengths(X).mean())
         self.tree_ = WordTree(n_words, rng) if self.output == "tree" else None

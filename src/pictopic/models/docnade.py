@@ -68,7 +68,7 @@ class DocNADE(BaseDocNADE):
     device : str, default="cpu"
         Where the softmax output is trained, as torch names it.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last fit.
+        Whether `fit` starts from the parameters that the last fit kept.
     verbose : int, default=0
         1: a progress bar; 2: a line each pass.
 

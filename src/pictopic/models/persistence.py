@@ -117,7 +117,6 @@ def load(folder: str | Path) -> Any:
         model.feature_names_in_ = _array(config["feature_names"])
     if config["classes"] is not None:
         model.classes_ = _array(config["classes"])
-    model._solver_state = None
     return model
 
 
