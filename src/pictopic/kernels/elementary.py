@@ -51,10 +51,8 @@ def sigmoid(x):
 
 
 @njit(**FAST)
-def softplus(x):
-    """log(1 + exp(x)), which is -log sigmoid(-x)."""
-    e = exp_negative(abs(x))
-    # log(1 + e) = 2 atanh(z), z = e / (2 + e) <= 1/3: a short odd series.
+def log_one_plus(e):
+    """log(1 + e) for 0 <= e <= 1: 2 atanh(z) with z = e / (2 + e) <= 1/3, a short odd series."""
     z = e / (_f(2.0) + e)
     y = z * z
     p = _f(0.09090909)
@@ -63,7 +61,13 @@ def softplus(x):
     p = p * y + _f(0.2)
     p = p * y + _f(0.33333333)
     p = p * y + _f(1.0)
-    return max(x, _f(0.0)) + _f(2.0) * z * p
+    return _f(2.0) * z * p
+
+
+@njit(**FAST)
+def softplus(x):
+    """log(1 + exp(x)), which is -log sigmoid(-x)."""
+    return max(x, _f(0.0)) + log_one_plus(exp_negative(abs(x)))
 
 
 @njit(**FAST)

@@ -17,12 +17,12 @@ import numpy as np
 from numba import njit
 
 from pictopic.kernels.document import times_derivative
-from pictopic.kernels.elementary import FAST, exp_negative
+from pictopic.kernels.elementary import FAST, exp_negative, log_one_plus
 from pictopic.kernels.simd import add_nodes, add_outer, add_path, add_row, dots
 
 GROUP = 16  # most rows handled together
 
-_NEVER = np.float32(-40)  # the logit of a place in the block that no path reaches: no probability, no loss
+_NEVER = np.float32(-40)  # the logit of a place in the group that no path reaches: no probability, no loss
 
 _f = np.float32
 
@@ -147,18 +147,10 @@ def _losses(z, side, n, scale):
     loss = _f(0)
     for m in range(n):
         x = z[m]
-        # sigmoid(x) and softplus(x) - side * x from one exponential (see `elementary.softplus`).
+        # softplus(x) - side * x and sigmoid(x) - side, from one exponential.
         e = exp_negative(abs(x))
         q = _f(1) / (_f(1) + e)
-        u = e / (_f(2) + e)
-        y = u * u
-        p = _f(0.09090909)
-        p = p * y + _f(0.11111111)
-        p = p * y + _f(0.14285714)
-        p = p * y + _f(0.2)
-        p = p * y + _f(0.33333333)
-        p = p * y + _f(1)
-        loss += max(x, _f(0)) + _f(2) * u * p - side[m] * x
+        loss += max(x, _f(0)) + log_one_plus(e) - side[m] * x
         z[m] = scale * ((q if x >= _f(0) else e * q) - side[m])
     return loss
 
