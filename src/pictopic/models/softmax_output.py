@@ -199,7 +199,7 @@ class SoftmaxTrainer:
             logits = torch.addmm(b, rows, V.T, out=room[: len(rows)])  # (rows, Q)
             p = torch.softmax(logits, 1, out=logits)
             own = p.gather(1, target)
-            nll -= float(own.double().log().sum())
+            nll -= float(own.clamp_min(torch.finfo(own.dtype).tiny).double().log().sum())
             # p becomes p - target, where a share `smoothing` of the target goes to the words' frequencies.
             p.scatter_(1, target, own - (1 - self.options.smoothing))
             if self.options.smoothing:
