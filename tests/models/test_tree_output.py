@@ -7,7 +7,7 @@ from scipy import sparse
 from pictopic.kernels.elementary import next_random, shuffle
 from pictopic.models import tree_output
 from pictopic.models.labels import Labels
-from pictopic.models.parameters import ADAM_BETAS, Options
+from pictopic.models.parameters import ADAM_BETAS, WORD_RATE, Options
 from pictopic.models.tree import WordTree
 from tests.reference import algorithm_2_as_printed, autograd, log_p_words, random_theta
 
@@ -151,7 +151,7 @@ def test_adam_equals_torchs_sparse_adam_row_by_row(rng):
 
     trainer, theta = make_trainer(rng, rate=3.0, learning_rate=0.01)
     w = torch.tensor(theta.W, requires_grad=True)
-    adam = torch.optim.Adam([w], lr=0.01, betas=ADAM_BETAS)
+    adam = torch.optim.Adam([w], lr=0.01 * WORD_RATE, betas=ADAM_BETAS)
     for step in range(5):
         exact = gradients_of(make_trainer_at(trainer, theta), step)  # every word occurs, so dense and sparse agree
         w.grad = torch.tensor(exact.W)

@@ -23,7 +23,7 @@ from pictopic.models.tree import WordTree
 
 _SGD_CHUNK = 32  # documents between two updates of the average, when each document is a step
 _VALIDATION_WORDS = 20_000  # held-out words to look at, in up to ten orders
-_LEARNING_RATES = {"adam": 0.001, "sgd": 0.05}
+_LEARNING_RATES = {"adam": 0.0003, "sgd": 0.05}
 
 
 class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -43,7 +43,8 @@ class DocNADE(BaseDocNADE):
     solver : {"adam", "sgd"}, default="adam"
         With ``solver="sgd", batch_size=1`` each document is a step of plain gradient descent, as in the paper.
     learning_rate : float or "auto", default="auto"
-        0.001 for Adam and 0.05 for SGD, in units of the loss a word.
+        0.0003 for Adam (with which W learns ten times as fast as the rest) and 0.05 for SGD, in units of the loss a
+        word.
     n_annotation_words : int, default=0
         So many of the last columns of X are annotation words (tags).
     dropout : float, default=0.4

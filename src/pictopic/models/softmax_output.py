@@ -19,7 +19,7 @@ from torch import Tensor
 from pictopic.kernels import packed
 from pictopic.models.labels import Labels
 from pictopic.models.parallel import chunks
-from pictopic.models.parameters import ADAM_BETAS, Options, Theta, average_decay, word_frequencies
+from pictopic.models.parameters import ADAM_BETAS, WORD_RATE, Options, Theta, average_decay, word_frequencies
 
 ROWS = 512  # positions whose probabilities are held at a time
 _CHUNK_WORDS = 1 << 18  # positions whose hidden layers are held at a time
@@ -139,9 +139,13 @@ class SoftmaxTrainer:
         for name, tensor in self.theta.items():
             tensor.grad = self.gradient[name]
         solver: Any = torch.optim.SGD if options.solver == "sgd" else torch.optim.Adam
-        trained = [tensor for tensor in self.theta.values() if tensor.numel()]
-        betas = {} if options.solver == "sgd" else {"betas": ADAM_BETAS}
-        self.optimizer = solver(trained, lr=options.learning_rate, fused=True, **betas)
+        adam = options.solver == "adam"
+        others = [tensor for name, tensor in self.theta.items() if name != "W" and tensor.numel()]
+        groups = [
+            {"params": [self.theta["W"]], "lr": options.learning_rate * (WORD_RATE if adam else 1.0)},
+            {"params": others, "lr": options.learning_rate},
+        ]
+        self.optimizer = solver(groups, fused=True, **({"betas": ADAM_BETAS} if adam else {}))
         frequencies = word_frequencies(X.sum(axis=0))
         self.smooth = torch.from_numpy((options.smoothing * frequencies).astype(np.float32)).to(options.device)
         self.step = 0

@@ -18,7 +18,7 @@ from pictopic.kernels.elementary import ACTIVATIONS
 from pictopic.kernels.simd import padded
 from pictopic.models.labels import Labels
 from pictopic.models.parallel import chunks, in_parts
-from pictopic.models.parameters import ADAM_BETAS, Options, Theta, average_decay
+from pictopic.models.parameters import ADAM_BETAS, WORD_RATE, Options, Theta, average_decay
 from pictopic.models.tree import WordTree
 
 _CHUNK_WORDS = 1 << 20  # words whose orders are drawn at a time
@@ -152,16 +152,21 @@ class TreeTrainer:
             self.decays = (self.decays[1], self.decays[1] + float(np.log(decay)))
 
     def _update(self) -> None:
+        adam = self.options.solver == "adam"
+        rates = [
+            self.options.learning_rate * (WORD_RATE if adam and name == "W" else 1.0) for name in self.theta._fields
+        ]
         for arrays in zip(
-            self.theta, self.gradients, self.touched, self.moment, self.square, self.average, self.synced, strict=True
-        ):
+            rates, self.theta, self.gradients, self.touched, self.moment, self.square, self.average, self.synced,
+            strict=True,
+        ):  # fmt: skip
             self._update_one(*arrays)
 
-    def _update_one(self, theta, gradients, touched, moment, square, average, synced) -> None:
+    def _update_one(self, rate, theta, gradients, touched, moment, square, average, synced) -> None:
         def rows(first: int, last: int) -> None:
             learning.update_rows(
                 first, last, theta, gradients, touched, moment, square, average, synced,
-                np.float32(self.options.learning_rate), *(np.float32(beta) for beta in ADAM_BETAS),
+                np.float32(rate), *(np.float32(beta) for beta in ADAM_BETAS),
                 self.step, *self.decays, self.options.solver == "adam",
             )  # fmt: skip
 

@@ -32,8 +32,9 @@ def class_words(model: Any, n_units: int = 3, n_words: int = 5) -> dict[Any, np.
     >>> from pictopic.corpus.sample import load_sample
     >>> from pictopic.tasks.explore import class_words
     >>> X, y, vocabulary = load_sample()
-    >>> model = SupDocNADE(n_components=50, random_state=0).fit(X, y)
-    >>> "plate" in [vocabulary[column].word for column in class_words(model)["kitchen"]]
+    >>> model = SupDocNADE(n_components=50, activation="relu", random_state=0).fit(X, y)
+    >>> words = class_words(model, n_units=10, n_words=8)["kitchen"]
+    >>> "chair" in [vocabulary[column].word for column in words]
     True
     """
     words = {}
