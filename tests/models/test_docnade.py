@@ -360,31 +360,6 @@ def test_feature_names_out_carry_the_class_name(topics):
 # ---- bad input -------------------------------------------------------------------------------------------------------
 
 
-def _with(value, dtype=float):
-    X = np.ones((4, 3), dtype=dtype)
-    X[2, 1] = value
-    return X
-
-
-@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (-1, r"Negative values in data.*row 2, column 1: -1"),
-        (0.5, r"fraction.*row 2, column 1: 0.5"),
-        (np.nan, r"NaN.*row 2, column 1"),
-        (np.inf, r"infinity.*row 2, column 1"),
-        (3e9, r"count above.*row 2, column 1"),
-    ],
-)
-def test_wrong_count_is_named_with_its_place(convert, output, value, message):
-    with pytest.raises(ValueError, match=message):
-        small(output=output).fit(convert(_with(value)))
-    with pytest.raises(ValueError, match=message):
-        small(output=output).fit(_with(1)).transform(convert(_with(value)))
-
-
 @pytest.mark.parametrize(
     ("options", "X", "y", "message"),
     [
