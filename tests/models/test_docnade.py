@@ -229,7 +229,7 @@ def test_early_stopping_keeps_the_best_parameters(topics):
     assert np.log(p).mean() == pytest.approx(max(scores), rel=1e-5)
 
 
-def test_held_out_fraction_is_of_each_class(topics):
+def test_without_validation_fraction_nothing_is_held_out(topics):
     X, y = topics
     model = small(SupDocNADE, max_iter=1, validation_fraction=0.25).fit(X, y)
     assert len(model.history_["validation_score"]) == 1

@@ -21,10 +21,6 @@ class Theta:
     U: np.ndarray  # (C, H); C = 0 without classes
     d: np.ndarray  # (C,)
 
-    def copy(self) -> Theta:
-        """An independent copy."""
-        return Theta(*(array.copy() for array in vars(self).values()))
-
 
 @dataclass(frozen=True)
 class Options:
