@@ -158,7 +158,9 @@ class Vocabulary:
             columns += [self._columns[tag] - self.n_pairs for tag in picture if tag in self._columns]
             ends.append(len(columns))
         data = np.ones(len(columns), np.int32)
-        counts = sparse.csr_array((data, columns, ends), shape=(len(ends) - 1, self.n_annotation_words))
+        # 32-bit indices: some of scikit-learn's classifiers take no others.
+        places, rows = np.array(columns, np.int32), np.array(ends, np.int32)
+        counts = sparse.csr_array((data, places, rows), shape=(len(ends) - 1, self.n_annotation_words))
         counts.sum_duplicates()
         return counts
 
