@@ -110,3 +110,14 @@ def algorithm_2_as_printed(theta, words, y, lambda_, tree) -> dict[str, np.ndarr
         gradients["c"] += delta_h * (h > 0)
         gradients["W"][words[i]] += delta_act
     return gradients
+
+
+def deep_hidden(parameters, x, f, activation: str) -> np.ndarray:
+    """Top hidden layer of one document by the paper's equations: x its normalised counts, f its global features."""
+    h = np.asarray(x, float)
+    for layer in range(sum(name.startswith("W.") for name in parameters)):
+        act = parameters[f"c.{layer}"] + parameters[f"W.{layer}"].astype(float) @ h
+        if layer == 0 and f is not None:
+            act = act + parameters["P"].astype(float) @ f
+        h = _NUMPY[activation](act)
+    return h

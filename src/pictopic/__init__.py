@@ -9,6 +9,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pictopic.corpus.rows import CountsOnDisk, RowReader
+    from pictopic.models.checkpoint import Checkpoint
+    from pictopic.models.deep import DeepDocNADE, SupDeepDocNADE
     from pictopic.models.docnade import DocNADE, SupDocNADE
     from pictopic.models.persistence import load
     from pictopic.models.tree import WordTree
@@ -17,14 +20,22 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Checkpoint": "pictopic.models.checkpoint",
+    "CountsOnDisk": "pictopic.corpus.rows",
+    "DeepDocNADE": "pictopic.models.deep",
     "DocNADE": "pictopic.models.docnade",
+    "RowReader": "pictopic.corpus.rows",
+    "SupDeepDocNADE": "pictopic.models.deep",
     "SupDocNADE": "pictopic.models.docnade",
     "Vocabulary": "pictopic.words.vocabulary",
     "WordTree": "pictopic.models.tree",
     "load": "pictopic.models.persistence",
 }
 
-__all__ = ["DocNADE", "SupDocNADE", "Vocabulary", "WordTree", "__version__", "load"]
+__all__ = [
+    "Checkpoint", "CountsOnDisk", "DeepDocNADE", "DocNADE", "RowReader", "SupDeepDocNADE", "SupDocNADE", "Vocabulary",
+    "WordTree", "__version__", "load",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import pictopic
-from pictopic import DocNADE, SupDocNADE
+from pictopic import DeepDocNADE, DocNADE, SupDeepDocNADE, SupDocNADE
 
 
 def fitted(topics, kind=SupDocNADE, **options):
@@ -31,6 +31,28 @@ def test_loaded_model_gives_the_same_answers(topics, tmp_path, kind, output):
     assert loaded.history_ == model.history_
     if kind is SupDocNADE:
         np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("kind", [DeepDocNADE, SupDeepDocNADE])
+@pytest.mark.parametrize("output", ["tree", "softmax"])
+def test_loaded_deep_model_gives_the_same_answers(topics, tmp_path, kind, output, rng):
+    X, y = topics
+    features = rng.normal(2, 3, (80, 2))
+    model = kind(n_components=(6, 5), max_iter=3, random_state=0, output=output, n_annotation_words=4)
+    model.fit(X, y, global_features=features).save(tmp_path / "model")
+    loaded = pictopic.load(tmp_path / "model")
+    assert loaded.get_params() == model.get_params()
+    assert (loaded.annotation_weight_, loaded.normalize_) == (model.annotation_weight_, model.normalize_)
+    for f in (None, features):
+        np.testing.assert_array_equal(loaded.transform(X, global_features=f), model.transform(X, global_features=f))
+    np.testing.assert_array_equal(loaded.log_likelihood(X), model.log_likelihood(X))
+
+
+def test_deep_model_keeps_no_path_of_the_machine_it_was_trained_on(topics, tmp_path):
+    model = DeepDocNADE(n_components=3, max_iter=1, checkpoint=tmp_path / "secret").fit(topics[0])
+    model.save(tmp_path / "model")
+    assert "secret" not in (tmp_path / "model" / "config.json").read_text()
+    assert pictopic.load(tmp_path / "model").checkpoint is None
 
 
 @pytest.mark.parametrize("names", [["a", "b"], [3, 7], [True, False], [1.0, 2.0]], ids=["str", "int", "bool", "float"])

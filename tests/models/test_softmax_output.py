@@ -120,7 +120,9 @@ def test_number_of_torch_threads_is_given_back(rng):
 def test_all_tensors_live_on_the_device_asked_for(rng):
     trainer, _ = make_trainer(rng, device="meta")
     devices = {
-        tensor.device.type for group in (trainer.theta, trainer.average, trainer.gradient) for tensor in group.values()
+        tensor.device.type
+        for group in (trainer.theta, trainer.solver.averages, trainer.gradient)
+        for tensor in group.values()
     }
     part = softmax_output.Packed(*softmax_output.random_words(trainer.X, np.random.default_rng(0)), "meta")
     devices |= {part.activations(trainer.theta["W"], trainer.theta["c"]).device.type}

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from pictopic.models.training import train
+from pictopic.models.training import Trainer, train
 
 
-class Counting:
+class Counting(Trainer):
     """A trainer whose parameters are the number of epochs begun."""
 
     def __init__(self, n_documents=10):

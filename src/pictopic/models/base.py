@@ -230,6 +230,28 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             d=getattr(self, "intercept_", np.zeros(0, np.float32)),
         )
 
+    # What `persistence` writes and reads: named arrays and their shapes.
+    _ARRAYS: ClassVar[tuple[str, ...]] = (
+        "components_", "hidden_intercept_", "output_coef_", "output_intercept_", "coef_", "intercept_",
+    )  # fmt: skip
+
+    def _get_arrays(self) -> dict[str, np.ndarray]:
+        return {name: getattr(self, name) for name in self._ARRAYS if hasattr(self, name)}
+
+    def _set_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        for name, array in arrays.items():
+            setattr(self, name, array)
+        self.components_ = np.ascontiguousarray(self.components_.T).T
+
+    def _array_shapes(self, n_words: int, n_outputs: int, n_classes: int, learnt: dict) -> dict[str, tuple[int, ...]]:
+        shapes: dict[str, tuple[int, ...]] = {
+            "components_": (self.n_components, n_words), "hidden_intercept_": (self.n_components,),
+            "output_coef_": (n_outputs, self.n_components), "output_intercept_": (n_outputs,),
+        }  # fmt: skip
+        if n_classes:
+            shapes |= {"coef_": (n_classes, self.n_components), "intercept_": (n_classes,)}
+        return shapes
+
     @property
     def _n_features_out(self) -> int:
         return self.components_.shape[0]

@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from pictopic.models.base import BaseDocNADE, split_held_out
 from pictopic.models.counts import check_counts, document_lengths
-from pictopic.models.labels import Labels, encode_labels, no_labels
+from pictopic.models.labels import Labels, no_labels
 from pictopic.models.parameters import Theta
+from pictopic.models.supervised import SupervisedMixin
 
 
 class DocNADE(BaseDocNADE):
@@ -217,7 +217,7 @@ class DocNADE(BaseDocNADE):
         return -float(np.log(self.perplexity(X, per="word")))
 
 
-class SupDocNADE(ClassifierMixin, BaseDocNADE):
+class SupDocNADE(SupervisedMixin, BaseDocNADE):
     """DocNADE that learns the class of a document together with its words.
 
     The loss of a document is -log p(y | v) + generative_weight * -log p(v) / mean number of words, with
@@ -311,14 +311,6 @@ class SupDocNADE(ClassifierMixin, BaseDocNADE):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    classes_: np.ndarray
-    multi_label_: bool
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, *, X_val: Any = None, y_val: Any = None) -> SupDocNADE:
         """Learn from documents and their classes.
@@ -370,21 +362,9 @@ class SupDocNADE(ClassifierMixin, BaseDocNADE):
         return self
 
     def _check_X_y(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[sparse.csr_array, Labels]:
-        if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
-        X = check_counts(self, X, reset=reset)
-        known = np.unique(classes) if reset and classes is not None else None if reset else self.classes_
-        labels, found, multi_label = encode_labels(y, X.shape[0], known)
-        if reset:
-            if len(found) < 2:
-                raise ValueError(f"y must have at least two classes, but has {len(found)} class: {found.tolist()}")
-            self.classes_, self.multi_label_ = found, multi_label
-        elif multi_label != self.multi_label_:
-            raise ValueError("y must be one label a row or a 0/1 matrix, as it was when the model was first fitted")
-        return X, labels
-
-    def _generative_weight(self) -> float:
-        return self.generative_weight
+        if y is not None:  # else `_check_y` says so
+            X = check_counts(self, X, reset=reset)
+        return X, self._check_y(y, 0 if y is None else X.shape[0], reset=reset, classes=classes)
 
     def _set_theta(self, theta: Theta) -> None:
         super()._set_theta(theta)
@@ -392,18 +372,10 @@ class SupDocNADE(ClassifierMixin, BaseDocNADE):
 
     def _validation_score(self, theta: Theta, X: sparse.csr_array, labels: Labels, seed: int) -> float:
         """Larger is better: minus the class loss of the labelled held-out documents."""
-        p = self._class_proba(theta, X[labels.known])
-        y = labels.indicator[labels.known].astype(bool)
-        tiny = 1e-12
-        losses = -np.log(np.maximum(p[y], tiny)).sum()
-        if self.multi_label_:
-            losses -= np.log(np.maximum(1 - p[~y], tiny)).sum()
-        return -float(losses) / len(y)
+        return self._goodness(self._class_proba(theta, X[labels.known]), labels.indicator[labels.known])
 
     def _class_proba(self, theta: Theta, X: sparse.csr_array) -> np.ndarray:
-        # In float64, so that a row's value does not depend on the rows beside it.
-        scores = self._represent(theta, X).astype(np.float64) @ theta.U.astype(np.float64).T + theta.d
-        return expit(scores) if self.multi_label_ else softmax(scores, axis=1)
+        return self._proba_of(self._represent(theta, X), theta.U, theta.d)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """p(y | v) of each class.
@@ -433,5 +405,4 @@ class SupDocNADE(ClassifierMixin, BaseDocNADE):
         -------
         ndarray of shape (n_documents,) or (n_documents, n_classes)
         """
-        p = self.predict_proba(X)
-        return (p > 0.5).astype(np.int64) if self.multi_label_ else self.classes_[p.argmax(axis=1)]
+        return self._classes_from(self.predict_proba(X))

@@ -18,6 +18,46 @@ if TYPE_CHECKING:
     from pictopic.models.tree import WordTree
 
 
+def check_sequences(sequences: Iterable[Any], n_words: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sequences of word ids one after the other, and their lengths; or a ValueError that names the wrong one."""
+    arrays = [np.asarray(sequence) for sequence in sequences]
+    for row, array in enumerate(arrays):
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise ValueError(f"sequence {row} must be a list of word ids (whole numbers)")
+        if array.size and not (array.min() >= 0 and array.max() < n_words):
+            raise ValueError(f"sequence {row} has a word id outside 0..{n_words - 1}")
+    lengths = np.array([array.size for array in arrays], np.int64)
+    return np.concatenate([np.zeros(0, np.int64), *arrays]).astype(np.int64), lengths
+
+
+def check_columns(columns: Any, n_words: int) -> np.ndarray | None:
+    """Column numbers as an array, or a ValueError; None stays None."""
+    if columns is None:
+        return None
+    columns = np.asarray(columns)
+    if columns.ndim != 1 or (columns.size and columns.dtype.kind not in "iu"):
+        raise ValueError("columns must be a list of column numbers")
+    columns = columns.astype(np.int64)
+    if columns.size and not (columns.min() >= 0 and columns.max() < n_words):
+        raise ValueError(f"columns must lie in 0..{n_words - 1}")
+    return columns
+
+
+def perplexity_of(losses: np.ndarray, lengths: np.ndarray, per: str) -> float:
+    """Perplexity of documents from -log p(v) and their numbers of words; see `LikelihoodMixin.perplexity`."""
+    if per not in ("document", "word"):
+        raise ValueError(f'per must be "document" or "word", got {per!r}')
+    some = lengths > 0
+    if not some.any():
+        raise ValueError("X has no words: every row is empty")
+    if not some.all():
+        empty = int((~some).sum())
+        warnings.warn(f"perplexity leaves out {empty} of {len(lengths)} documents: they are empty", stacklevel=3)
+    if per == "word":
+        return float(np.exp(losses.sum() / lengths.sum()))
+    return float(np.exp(np.mean(losses[some] / lengths[some])))
+
+
 class LikelihoodMixin:
     """What a fitted model says of how probable words are."""
 
@@ -83,14 +123,7 @@ class LikelihoodMixin:
         ndarray of shape (n_sequences,), float64
         """
         check_is_fitted(self)
-        arrays = [np.asarray(sequence) for sequence in sequences]
-        for row, array in enumerate(arrays):
-            if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-                raise ValueError(f"sequence {row} must be a list of word ids (whole numbers)")
-            if array.size and not (array.min() >= 0 and array.max() < self.n_features_in_):
-                raise ValueError(f"sequence {row} has a word id outside 0..{self.n_features_in_ - 1}")
-        lengths = np.array([array.size for array in arrays], np.int64)
-        words = np.concatenate([np.zeros(0, np.int64), *arrays]).astype(np.int64)
+        words, lengths = check_sequences(sequences, self.n_features_in_)
         theta, n_jobs = self._theta(), self._n_jobs()
         if self.tree_ is not None:
             from pictopic.models import tree_output
@@ -124,20 +157,9 @@ class LikelihoodMixin:
         float
         """
         check_is_fitted(self)
-        if per not in ("document", "word"):
-            raise ValueError(f'per must be "document" or "word", got {per!r}')
         counts = check_counts(self, X, reset=False)
-        lengths = document_lengths(counts)
-        empty = int((lengths == 0).sum())
-        if empty == len(lengths):
-            raise ValueError("X has no words: every row is empty")
-        if empty:
-            warnings.warn(f"perplexity leaves out {empty} of {len(lengths)} documents: they are empty", stacklevel=2)
         losses = -self.log_likelihood(counts, n_orderings, random_state)
-        if per == "word":
-            return float(np.exp(losses.sum() / lengths.sum()))
-        some = lengths > 0
-        return float(np.exp(np.mean(losses[some] / lengths[some])))
+        return perplexity_of(losses, document_lengths(counts), per)
 
     def next_word_proba(self, X: Any, columns: Any = None) -> np.ndarray:
         """Probability of being the next word, given a document's words.
@@ -156,13 +178,7 @@ class LikelihoodMixin:
         ndarray of shape (n_documents, n_columns), float32
         """
         hidden = self.transform(X)
-        if columns is not None:
-            columns = np.asarray(columns)
-            if columns.ndim != 1 or (columns.size and columns.dtype.kind not in "iu"):
-                raise ValueError("columns must be a list of column numbers")
-            columns = columns.astype(np.int64)
-            if columns.size and not (columns.min() >= 0 and columns.max() < self.n_features_in_):
-                raise ValueError(f"columns must lie in 0..{self.n_features_in_ - 1}")
+        columns = check_columns(columns, self.n_features_in_)
         if self.tree_ is not None:
             from pictopic.models import tree_output
 

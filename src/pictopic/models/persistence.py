@@ -25,13 +25,16 @@ from pictopic.files import write_bytes, write_text
 from pictopic.models.tree import WordTree
 
 FORMAT_VERSION = 1
+_OF_THE_MACHINE = ("init", "checkpoint", "log_dir")  # options that mean nothing elsewhere
 _CONFIG, _CARD = "config.json", "README.md"
 _TENSORS = re.compile(r"model-[0-9a-f]{16}\.safetensors")
-_MODELS = ("DocNADE", "SupDocNADE")
-_ARRAYS = ("components_", "hidden_intercept_", "output_coef_", "output_intercept_", "coef_", "intercept_")
+_MODELS = {
+    "DocNADE": "pictopic.models.docnade", "SupDocNADE": "pictopic.models.docnade",
+    "DeepDocNADE": "pictopic.models.deep", "SupDeepDocNADE": "pictopic.models.deep",
+}  # fmt: skip
 _VALUES = (
     "n_features_in_", "mean_length_", "n_iter_", "best_validation_score_", "history_", "data_fingerprint_",
-    "multi_label_",
+    "multi_label_", "annotation_weight_", "n_global_features_", "normalize_",
 )  # fmt: skip
 
 
@@ -40,7 +43,7 @@ def save(model: Any, folder: str | Path) -> None:
     folder = Path(folder)
     if folder.exists() and not (folder / _CONFIG).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} exists and is not a model; choose another folder")
-    arrays = {name: np.ascontiguousarray(getattr(model, name)) for name in _ARRAYS if hasattr(model, name)}
+    arrays = {name: np.ascontiguousarray(array) for name, array in model._get_arrays().items()}
     if model.tree_ is not None:
         arrays["word_of_leaf"] = model.tree_.word_of_leaf
     tensors = tensor_bytes(arrays)
@@ -49,8 +52,11 @@ def save(model: Any, folder: str | Path) -> None:
     config = {
         "format_version": FORMAT_VERSION,
         "model": type(model).__name__,
-        "options": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
-        "learnt": {name: _plain(getattr(model, name)) for name in _VALUES if hasattr(model, name)},
+        "options": {
+            name: None if name in _OF_THE_MACHINE else plain(value)
+            for name, value in model.get_params(deep=False).items()
+        },
+        "learnt": {name: plain(getattr(model, name)) for name in _VALUES if hasattr(model, name)},
         "feature_names": _names(getattr(model, "feature_names_in_", None)),
         "classes": _names(getattr(model, "classes_", None)),
         "tensors": name,
@@ -98,18 +104,17 @@ def load(folder: str | Path) -> Any:
     name = config["model"]
     if name not in _MODELS:
         raise ValueError(f"{folder / _CONFIG} names an unknown model, {name!r}")
-    kind = getattr(importlib.import_module("pictopic.models.docnade"), name)
+    kind = getattr(importlib.import_module(_MODELS[name]), name)
     try:
-        model = kind(**options)
+        # JSON has lists only; an option that has several values is a tuple.
+        model = kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
         model._validate_params()
     except (TypeError, ValueError) as error:
         raise ValueError(f"{folder / _CONFIG} has options that {name} does not take: {error}") from None
-    _check_shapes(folder, tensors, config)
+    _check_shapes(folder, model, tensors, config)
     leaves = tensors.pop("word_of_leaf", None)
     model.tree_ = None if leaves is None else WordTree.from_leaves(leaves)
-    for key, array in tensors.items():
-        setattr(model, key, array)
-    model.components_ = np.ascontiguousarray(model.components_.T).T
+    model._set_arrays(tensors)
     for key, value in config["learnt"].items():
         if key in _VALUES:
             setattr(model, key, value)
@@ -161,21 +166,14 @@ def _read_tensors(folder: Path, config: dict[str, Any]) -> dict[str, np.ndarray]
         raise ValueError(f"{path} is damaged: {error}") from None
 
 
-def _check_shapes(folder: Path, tensors: dict[str, np.ndarray], config: dict[str, Any]) -> None:
+def _check_shapes(folder: Path, model: Any, tensors: dict[str, np.ndarray], config: dict[str, Any]) -> None:
     try:
-        n_words, n_hidden = config["learnt"]["n_features_in_"], config["options"]["n_components"]
-        n_outputs = n_words - 1 if config["options"]["output"] == "tree" else n_words
-        expected: dict[str, tuple[int, ...]] = {
-            "components_": (n_hidden, n_words),
-            "hidden_intercept_": (n_hidden,),
-            "output_coef_": (n_outputs, n_hidden),
-            "output_intercept_": (n_outputs,),
-        }
-        if config["options"]["output"] == "tree":
+        n_words = config["learnt"]["n_features_in_"]
+        n_classes = len(config["classes"]["values"]) if config["classes"] is not None else 0
+        n_outputs = n_words - 1 if model.output == "tree" else n_words
+        expected = model._array_shapes(n_words, n_outputs, n_classes, config["learnt"])
+        if model.output == "tree":
             expected["word_of_leaf"] = (n_words,)
-        if config["classes"] is not None:
-            n_classes = len(config["classes"]["values"])
-            expected |= {"coef_": (n_classes, n_hidden), "intercept_": (n_classes,)}
     except (KeyError, TypeError) as error:
         raise ValueError(f"{folder / _CONFIG} is damaged: {error!r}") from None
     found = {name: array.shape for name, array in tensors.items()}
@@ -186,14 +184,14 @@ def _check_shapes(folder: Path, tensors: dict[str, np.ndarray], config: dict[str
             raise ValueError(f"{folder} is damaged: {name} should be float32, but is {array.dtype}")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value as JSON knows it; a random generator cannot be kept and becomes null."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value if isinstance(value, int | float | str | bool | None) else None
 
 
@@ -219,6 +217,10 @@ def _versions() -> dict[str, str]:
     }
 
 
+def _sizes(n_components: int | list[int]) -> str:
+    return str(n_components) if isinstance(n_components, int) else " x ".join(map(str, n_components))
+
+
 def _card(model: Any, config: dict[str, Any]) -> str:
     learnt = config["learnt"]
     score = learnt["best_validation_score_"]
@@ -227,7 +229,7 @@ def _card(model: Any, config: dict[str, Any]) -> str:
         f"# {config['model']}",
         "",
         f"A pictopic model of {learnt['n_features_in_']} words{classes}, with "
-        f"{config['options']['n_components']} hidden units and {config['options']['output']} output.",
+        f"{_sizes(config['options']['n_components'])} hidden units and {config['options']['output']} output.",
         "",
         "```python",
         "import pictopic",

@@ -19,7 +19,9 @@ from torch import Tensor
 from pictopic.kernels import packed
 from pictopic.models.labels import Labels
 from pictopic.models.parallel import chunks
-from pictopic.models.parameters import ADAM_BETAS, WORD_RATE, Options, Theta, average_decay, word_frequencies
+from pictopic.models.parameters import WORD_RATE, Options, Theta, word_frequencies
+from pictopic.models.solver import Solver
+from pictopic.models.training import Trainer
 
 ROWS = 512  # positions whose probabilities are held at a time
 _CHUNK_WORDS = 1 << 18  # positions whose hidden layers are held at a time
@@ -118,7 +120,7 @@ def random_words(X: sparse.csr_array, rng: np.random.Generator) -> tuple[np.ndar
     return words[np.lexsort((rng.random(len(words)), document))], lengths
 
 
-class SoftmaxTrainer:
+class SoftmaxTrainer(Trainer):
     """Minibatch learning of a softmax-output model.
 
     Parameters
@@ -134,32 +136,22 @@ class SoftmaxTrainer:
     def __init__(self, theta: Theta, X: sparse.csr_array, labels: Labels, options: Options):
         self.X, self.labels, self.options = X, labels, options
         self.theta = to_tensors(theta, options.device)
-        self.average = {name: tensor.clone() for name, tensor in self.theta.items()}
         self.gradient = {name: torch.zeros_like(tensor) for name, tensor in self.theta.items()}
         for name, tensor in self.theta.items():
             tensor.grad = self.gradient[name]
-        solver: Any = torch.optim.SGD if options.solver == "sgd" else torch.optim.Adam
-        adam = options.solver == "adam"
-        others = [tensor for name, tensor in self.theta.items() if name != "W" and tensor.numel()]
-        groups = [
-            {"params": [self.theta["W"]], "lr": options.learning_rate * (WORD_RATE if adam else 1.0)},
-            {"params": others, "lr": options.learning_rate},
-        ]
-        self.optimizer = solver(groups, fused=True, **({"betas": ADAM_BETAS} if adam else {}))
+        self.solver = Solver(
+            self.theta, kind=options.solver, learning_rate=options.learning_rate, averaging=options.averaging,
+            rates={"W": WORD_RATE} if options.solver == "adam" else None,
+        )  # fmt: skip
         frequencies = word_frequencies(X.sum(axis=0))
         self.smooth = torch.from_numpy((options.smoothing * frequencies).astype(np.float32)).to(options.device)
-        self.step = 0
 
     @torch.no_grad()
     def learn(self, documents: np.ndarray, seed: int) -> tuple[float, float]:
         """One step on a minibatch; the sums of -log p(v) and -log p(y | v) before it."""
         with torch_threads(self.options.n_jobs):
             losses = self._gradients(documents, np.random.default_rng(seed))
-            self.optimizer.step()
-            self.step += 1
-            if self.options.averaging:
-                weight = 1 - average_decay(self.options.averaging, self.step)
-                torch._foreach_lerp_(list(self.average.values()), list(self.theta.values()), weight)
+            self.solver.step()
         return losses
 
     def _gradients(self, documents: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
@@ -235,20 +227,15 @@ class SoftmaxTrainer:
 
     def parameters(self) -> Theta:
         """The parameters to be used: the averages, where there are any."""
-        return to_theta(self.average if self.options.averaging else self.theta)
+        return to_theta(self.theta | self.solver.used())
 
     def state(self) -> dict[str, Any]:
         """What a later trainer needs to go on from here."""
-        return {"theta": to_theta(self.theta), "average": to_theta(self.average), "step": self.step,
-                "optimizer": self.optimizer.state_dict()}  # fmt: skip
+        return self.solver.state()
 
     def resume(self, state: dict[str, Any]) -> None:
         """Go on from what `state` returned."""
-        for name in self.theta:
-            self.theta[name].copy_(torch.from_numpy(getattr(state["theta"], name)))
-            self.average[name].copy_(torch.from_numpy(getattr(state["average"], name)))
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.step = state["step"]
+        self.solver.resume(state)
 
 
 @torch.inference_mode()

@@ -1,36 +1,76 @@
-"""The training loop: epochs, early stopping, history, progress."""
+"""The training loop: epochs, early stopping, history, checkpoints, progress."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pictopic.models.parameters import Theta
+from pictopic.models.progress import Progress
+
+if TYPE_CHECKING:
+    from pictopic.models.checkpoint import Checkpoint
+
+_AHEAD = 2  # minibatches that are read in advance
+_SHOWN_ROWS = 8  # rows of a bad minibatch that an error names
 
 
-class Trainer(Protocol):
-    """What the loop needs: a step on a minibatch, and the parameters to be used."""
+class Trainer:
+    """What the loop needs: steps on minibatches, and the parameters to be used."""
 
-    def learn(self, documents: np.ndarray, seed: int) -> tuple[float, float]:
+    reads_ahead = False  # whether `load` takes long enough to be done in the background
+
+    def load(self, documents: np.ndarray, seed: int) -> tuple[Any, ...]:
+        """Read a minibatch: the arguments of `learn`."""
+        return documents, seed
+
+    def learn(self, *minibatch: Any) -> tuple[float, float]:
         """One step; the sums of -log p(v) and -log p(y | v) before it."""
+        raise NotImplementedError
 
     def parameters(self) -> Any:
         """A copy of the parameters to be used."""
+        raise NotImplementedError
+
+    def state(self) -> dict[str, Any]:
+        """What a later trainer needs to go on from here."""
+        raise NotImplementedError
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on from what `state` returned."""
+        raise NotImplementedError
 
 
 @dataclass
 class Outcome:
     """What training came to."""
 
-    theta: Theta
+    theta: Any
     n_iter: int
     best_score: float | None
     history: dict[str, list[float]] = field(default_factory=dict)
+
+
+@dataclass
+class _Run:
+    """Where a training run stands: what a checkpoint holds beside the trainer's own state."""
+
+    seed: int  # all random numbers come from it, the epoch and the number of the minibatch
+    epoch: int = 0  # finished epochs
+    batch: int = 0  # finished minibatches of the current epoch
+    step: int = 0  # finished minibatches of all epochs
+    nll: float = 0.0  # sums over the current epoch
+    class_loss: float = 0.0
+    best_score: float | None = None
+    best_epoch: int = 0
+    history: dict[str, list[float]] = field(
+        default_factory=lambda: {"nll": [], "class_loss": [], "validation_score": [], "seconds": []}
+    )
 
 
 def train(
@@ -44,6 +84,10 @@ def train(
     n_iter_no_change: int,
     rng: np.random.RandomState,
     validate: Callable[[Any], float] | None = None,
+    checkpoint: Checkpoint | None = None,
+    identity: str = "",
+    row_numbers: np.ndarray | None = None,
+    log_dir: str | None = None,
     verbose: int = 0,
     name: str = "model",
 ) -> Outcome:
@@ -63,9 +107,17 @@ def train(
     n_iter_no_change : int
         Stop after so many epochs without a better score; only with `validate`.
     rng : RandomState
-        Draws the order of the documents and the seeds of the steps.
+        Draws the one seed from which the order of the documents and the seeds of the steps come.
     validate : callable, optional
         Parameters -> score, larger is better.  The parameters of the best epoch are returned; without it, the last.
+    checkpoint : Checkpoint, optional
+        Where to write the run down, and where to look for one to go on with.
+    identity : str
+        What the run depends on; a checkpoint with another identity is refused.
+    row_numbers : ndarray, optional
+        The user's row numbers of the documents, for errors.
+    log_dir : str, optional
+        Folder for TensorBoard.
     verbose : int
         1: a progress bar; 2: a line an epoch.
     name : str
@@ -76,77 +128,107 @@ def train(
     Outcome
         After Ctrl-C, the best model so far (with a warning).
     """
-    history: dict[str, list[float]] = {"nll": [], "class_loss": [], "validation_score": [], "seconds": []}
-    best: tuple[float, int, Any] | None = None
-    begin = time.perf_counter()
-    epoch = 0
-    with _Progress(max_iter, verbose, name) as report:
+    run = _Run(seed=int(rng.randint(2**31)))
+    best: Any = None
+    if checkpoint is not None:
+        run, best = _resume(checkpoint, identity, trainer, run)
+        checkpoint.begin(run.epoch)
+    begin = time.perf_counter() - (run.history["seconds"][-1] if run.history["seconds"] else 0.0)
+    with Progress(max_iter, n_documents, verbose, name, log_dir) as progress:
         try:
-            for epoch in range(1, max_iter + 1):
-                nll = class_loss = 0.0
-                order = rng.permutation(n_documents)
-                for start in range(0, n_documents, batch_size):
-                    seed = int(rng.randint(2**31))
-                    losses = trainer.learn(order[start : start + batch_size], seed)
-                    nll, class_loss = nll + losses[0], class_loss + losses[1]
-                history["nll"].append(nll / max(n_words, 1))
-                history["class_loss"].append(class_loss / max(n_labelled, 1))
-                history["seconds"].append(time.perf_counter() - begin)
-                if not np.isfinite(nll + class_loss):
-                    raise FloatingPointError(
-                        f"the loss became {nll + class_loss} in epoch {epoch}; try a smaller learning_rate"
-                    )
+            while run.epoch < max_iter and not (best is not None and run.epoch - run.best_epoch >= n_iter_no_change):
+                _run_epoch(trainer, run, best, n_documents, batch_size, checkpoint, identity, row_numbers, progress)
+                run.history["nll"].append(run.nll / max(n_words, 1))
+                run.history["class_loss"].append(run.class_loss / max(n_labelled, 1))
+                run.epoch, run.batch, run.nll, run.class_loss = run.epoch + 1, 0, 0.0, 0.0
                 if validate is not None:
                     theta = trainer.parameters()
                     score = validate(theta)
-                    history["validation_score"].append(score)
-                    if best is None or score > best[0]:
-                        best = (score, epoch, theta)
-                report(epoch, history)
-                if best is not None and epoch - best[1] >= n_iter_no_change:
-                    break
+                    run.history["validation_score"].append(score)
+                    if run.best_score is None or score > run.best_score:
+                        run.best_score, run.best_epoch, best = score, run.epoch, theta
+                run.history["seconds"].append(time.perf_counter() - begin)
+                progress.report(run.epoch, run.history)
+                if checkpoint is not None and (checkpoint.due(run.epoch) or run.epoch == max_iter):
+                    _save(checkpoint, identity, trainer, run, best)
         except KeyboardInterrupt:
-            kept = f"the model of epoch {best[1]}" if best else f"the model after {max(epoch - 1, 0)} epochs"
+            kept = f"the model of epoch {run.best_epoch}" if best is not None else f"the model after {run.epoch} epochs"
             warnings.warn(f"training of {name} was interrupted: keeping {kept}", stacklevel=3)
-    if best is None:
-        return Outcome(trainer.parameters(), epoch, None, history)
-    return Outcome(best[2], epoch, best[0], history)
+    theta = trainer.parameters() if best is None else best
+    return Outcome(theta, run.epoch, run.best_score, run.history)
 
 
-class _Progress:
-    """Progress on standard error: nothing, a bar, or a line an epoch."""
+def _run_epoch(trainer, run, best, n_documents, batch_size, checkpoint, identity, row_numbers, progress) -> None:
+    """The rest of the current epoch."""
+    order = np.random.default_rng([run.seed, run.epoch]).permutation(n_documents)
+    parts = [order[start : start + batch_size] for start in range(0, n_documents, batch_size)]
+    for documents, minibatch in _minibatches(trainer, run, parts):
+        nll, class_loss = trainer.learn(*minibatch)
+        if not np.isfinite(nll + class_loss):
+            raise FloatingPointError(_bad_loss(nll + class_loss, run, documents, row_numbers, checkpoint))
+        run.nll, run.class_loss = run.nll + nll, run.class_loss + class_loss
+        run.batch, run.step = run.batch + 1, run.step + 1
+        progress.advance(run.epoch * n_documents + run.batch * batch_size, run.nll / (run.batch * batch_size))
+        if checkpoint is not None and run.batch < len(parts) and checkpoint.due(run.epoch):
+            _save(checkpoint, identity, trainer, run, best)
 
-    def __init__(self, max_iter: int, verbose: int, name: str):
-        self.max_iter, self.verbose, self.name = max_iter, verbose, name
-        self.bar: Any = None
 
-    def __enter__(self) -> Callable[[int, dict[str, list[float]]], None]:
-        if self.verbose == 1:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def _minibatches(trainer: Trainer, run: _Run, parts: list[np.ndarray]) -> Iterator[tuple[np.ndarray, tuple[Any, ...]]]:
+    """The epoch's minibatches that are still to come, read in the background if the trainer wants that."""
 
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self.bar = Progress(*columns, console=Console(stderr=True))
-            self.bar.start()
-            self.task = self.bar.add_task(self.name, total=self.max_iter)
-        return self.report
+    def load(k: int) -> tuple[np.ndarray, tuple[Any, ...]]:
+        seed = int(np.random.default_rng([run.seed, epoch, k, 1]).integers(2**31))
+        return parts[k], trainer.load(parts[k], seed)
 
-    def report(self, epoch: int, history: dict[str, list[float]]) -> None:
-        """Show the last epoch."""
-        if not self.verbose:
-            return
-        parts = [f"{self.name}: epoch {epoch}", f"nll/word {history['nll'][-1]:.4f}"]
-        if any(history["class_loss"]):
-            parts.append(f"class loss {history['class_loss'][-1]:.4f}")
-        if history["validation_score"]:
-            parts.append(f"validation {history['validation_score'][-1]:.4f}")
-        if self.bar is not None:
-            self.bar.update(self.task, completed=epoch, description="  ".join(parts))
-        else:
-            import sys
+    epoch = run.epoch
+    places = range(run.batch, len(parts))
+    if not trainer.reads_ahead:
+        yield from map(load, places)
+        return
+    with ThreadPoolExecutor(1, thread_name_prefix="minibatches") as pool:
+        waiting: list[Future] = [pool.submit(load, k) for k in places[:_AHEAD]]
+        for k in places:
+            ready = waiting.pop(0).result()
+            if k + _AHEAD < len(parts):
+                waiting.append(pool.submit(load, k + _AHEAD))
+            yield ready
 
-            print("  ".join(parts), file=sys.stderr)
 
-    def __exit__(self, *exc: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
+def _bad_loss(value, run: _Run, documents, row_numbers, checkpoint: Checkpoint | None) -> str:
+    rows = sorted((documents if row_numbers is None else row_numbers[documents]).tolist())
+    shown = ", ".join(map(str, rows[:_SHOWN_ROWS])) + (", ..." if len(rows) > _SHOWN_ROWS else "")
+    kept = f"; the last good checkpoint is in {checkpoint.folder}" if checkpoint is not None else ""
+    return (
+        f"the loss became {value} in epoch {run.epoch + 1}, step {run.step + 1}, rows {shown}; "
+        f"try a smaller learning_rate{kept}"
+    )
+
+
+def _save(checkpoint: Checkpoint, identity: str, trainer: Trainer, run: _Run, best: Any) -> None:
+    from torch import from_numpy
+
+    state = trainer.state()
+    tensors = {f"trainer.{key}": tensor for key, tensor in state.pop("tensors").items()}
+    if best is not None:
+        tensors |= {f"best.{key}": from_numpy(np.ascontiguousarray(array)) for key, array in best.items()}
+    checkpoint.save(run.step, run.epoch, tensors, {"identity": identity, "trainer": state, "run": vars(run)})
+
+
+def _resume(checkpoint: Checkpoint, identity: str, trainer: Trainer, run: _Run) -> tuple[_Run, Any]:
+    """The run to go on with, and its best parameters so far; the trainer is put into its state."""
+    found = checkpoint.load()
+    if found is None:
+        return run, None
+    tensors, state = found
+    if state.get("identity") != identity:
+        raise ValueError(
+            f"{checkpoint.folder} has a checkpoint of another run (other options or other data); "
+            "choose another folder, or delete that one"
+        )
+    trainer.resume({"tensors": _below(tensors, "trainer."), **state["trainer"]})
+    best = {name: tensor.numpy() for name, tensor in _below(tensors, "best.").items()}
+    return _Run(**state["run"]), best or None
+
+
+def _below(tensors: dict[str, Any], prefix: str) -> dict[str, Any]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -19,6 +19,7 @@ from pictopic.kernels.simd import padded
 from pictopic.models.labels import Labels
 from pictopic.models.parallel import chunks, in_parts
 from pictopic.models.parameters import ADAM_BETAS, WORD_RATE, Options, Theta, average_decay
+from pictopic.models.training import Trainer
 from pictopic.models.tree import WordTree
 
 _CHUNK_WORDS = 1 << 20  # words whose orders are drawn at a time
@@ -64,7 +65,7 @@ def to_leaves(X: sparse.csr_array, tree: WordTree) -> sparse.csr_array:
     return leaves
 
 
-class TreeTrainer:
+class TreeTrainer(Trainer):
     """Minibatch learning of a tree-output model; keeps what the solver remembers from step to step.
 
     Parameters

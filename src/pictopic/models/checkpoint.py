@@ -1,0 +1,125 @@
+"""Checkpoints: the state of a training run on disk, from which it goes on as if nothing had happened.
+
+A checkpoint is one file, ``checkpoint-STEP-HASH.safetensors``: tensors, and everything else as JSON in its header.
+It is written under another name and then renamed, and its name holds its SHA-256: a file that was cut off or changed is
+found out, and the one before it is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+_NAME = re.compile(r"checkpoint-(\d{9})-([0-9a-f]{64})\.safetensors")
+
+
+@dataclass
+class Checkpoint:
+    """Where and how often a training run is written down; the value of an estimator's option `checkpoint`.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it does not exist.  If it holds a checkpoint of the same run (same options, same data), `fit` goes on
+        from there.
+    minutes : float or None, default=10
+        Minutes between two checkpoints.
+    epochs : int or None, default=None
+        Passes over the data between two checkpoints.
+    keep : int, default=2
+        How many of the newest are kept.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pictopic import Checkpoint, DeepDocNADE
+    >>> folder = tempfile.mkdtemp()
+    >>> model = DeepDocNADE(n_components=4, max_iter=3, checkpoint=Checkpoint(folder, epochs=1), random_state=0)
+    >>> model.fit([[2, 1, 0], [0, 1, 2]]).n_iter_
+    3
+    """
+
+    folder: str | Path
+    minutes: float | None = 10.0
+    epochs: int | None = None
+    keep: int = 2
+    _last: tuple[float, int] = field(default=(0.0, 0), init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.minutes is None and self.epochs is None:
+            raise ValueError("a Checkpoint needs minutes or epochs")
+        if self.keep < 1:
+            raise ValueError(f"keep must be at least 1, got {self.keep}")
+
+    def begin(self, epoch: int) -> None:
+        """Count time and epochs from now on."""
+        self._last = (time.monotonic(), epoch)
+
+    def due(self, epoch: int) -> bool:
+        """Whether it is time for another one, after so many finished epochs."""
+        when, last_epoch = self._last
+        if self.epochs is not None and epoch - last_epoch >= self.epochs:
+            return True
+        return self.minutes is not None and time.monotonic() - when >= 60 * self.minutes
+
+    def files(self) -> list[Path]:
+        """The checkpoints in the folder, the newest first."""
+        folder = Path(self.folder)
+        found = [path for path in folder.iterdir() if _NAME.fullmatch(path.name)] if folder.is_dir() else []
+        return sorted(found, reverse=True)
+
+    def save(self, step: int, epoch: int, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
+        """Write a checkpoint; if that fails (a full disk), warn and keep the ones before."""
+        self.begin(epoch)
+        folder = Path(self.folder)
+        temporary = folder / f".checkpoint-{os.getpid()}.tmp"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary,
+                      metadata={"state": json.dumps(state)})  # fmt: skip
+            digest = _sha256(temporary)
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            name = f"checkpoint-{step:09d}-{digest}.safetensors"
+            os.replace(temporary, folder / name)
+        except (OSError, SafetensorError) as error:
+            temporary.unlink(missing_ok=True)
+            warnings.warn(f"no checkpoint could be written to {folder} ({error}); training goes on", stacklevel=2)
+            return
+        for path in self.files()[self.keep :]:
+            path.unlink(missing_ok=True)
+
+    def peek(self) -> dict[str, Any] | None:
+        """The state of the newest checkpoint that is whole, without its tensors; None without any."""
+        found = self.load()
+        return None if found is None else found[1]
+
+    def load(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        """The newest checkpoint that is whole, as (tensors, state); None without any."""
+        for path in self.files():
+            try:
+                match = _NAME.fullmatch(path.name)
+                if match is None or _sha256(path) != match[2]:
+                    raise ValueError("it is not what was written")
+                with safe_open(path, framework="pt") as file:
+                    state = json.loads(file.metadata()["state"])
+                    return {name: file.get_tensor(name) for name in file.keys()}, state  # noqa: SIM118
+            except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
+                warnings.warn(f"{path} is damaged ({error}); the checkpoint before it is used", stacklevel=2)
+        return None
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,510 @@
+"""DeepDocNADE and SupDeepDocNADE: topic models with several hidden layers, for pictures, tags and global features."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.metrics import accuracy_score
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from pictopic.models.base import split_held_out
+from pictopic.models.deep_base import BaseDeepDocNADE
+from pictopic.models.documents import Documents, check_documents
+from pictopic.models.supervised import SupervisedMixin
+
+
+class DeepDocNADE(BaseDeepDocNADE):
+    """Deep document neural autoregressive distribution estimator.
+
+    A network that predicts words of a document from others: at each visit the words are split at random into a context
+    and the words to predict.  The top hidden layer of the whole document is its representation (`transform`).
+
+    Parameters
+    ----------
+    n_components : int or tuple of int, default=512
+        Hidden units of each layer, from the words up.  One layer does for some thousand pictures; the paper's, for a
+        million, is (2048, 2048, 2048).
+    output : {"softmax", "tree"}, default="softmax"
+        How p(word | context) is computed: by a softmax over all words, or by left/right decisions in a binary tree of
+        words, of which only those on the way to the words to predict are computed.  The tree pays off with tens of
+        thousands of words of which a document has few.
+    activation : {"relu", "tanh", "sigmoid"}, default="relu"
+        g.
+    annotation_weight : float or "balanced", default="balanced"
+        rho: as how many words an annotation word (tag) counts, in contexts and in what is to be predicted.
+        "balanced" is mean visual words / mean annotation words of the training documents, and 1 where either is absent.
+    split : {"ordering", "per_word"}, default="ordering"
+        How contexts are drawn.  "ordering": the words are shuffled and cut at a random place, which estimates the
+        likelihood without bias.  "per_word": of each word's occurrences a random number, as in the authors' code.
+    normalize : {"auto", "std", "sqrt", "none"}, default="auto"
+        What is done to a context's counts.  "std": divided by their standard deviation, as in the paper; "sqrt": the
+        same after taking square roots, so that a few frequent words do not drown the others; "none": nothing.
+        "auto" is "std", but "none" where documents have 100 (weighted) words or fewer: how many they have is then worth
+        knowing.
+    max_iter : int, default=200
+        Largest number of passes over the documents.
+    batch_size : int or "auto", default="auto"
+        Documents a step.  "auto" is 128, and fewer in a small collection (n_documents / 12, but at least 8).
+    solver : {"adam", "adamw", "sgd"}, default="adamw"
+        The paper's is "sgd".
+    learning_rate : float or "auto", default="auto"
+        0.0003 for Adam and 0.03 for SGD, in units of the loss a word.
+    schedule : {"constant", "cosine"}, default="constant"
+        "cosine": the rate rises for a twentieth of `max_iter` and then falls to zero at its end.
+    weight_decay : float, default=0.05
+        Share by which matrices would shrink in a pass over the documents; only with ``solver="adamw"``.
+    max_norm : float or None, default=None
+        Largest norm of the weights that come into a unit.
+    n_annotation_words : int, default=0
+        So many of the last columns of X are annotation words (tags).
+    dropout : float, default=0.5
+        Share of the units of each hidden layer left out while training.
+    averaging : float or None, default=0.998
+        Decay a step of the exponential average of the parameters that is used in the end; None: no average.
+    bias_init : {"base_rates", "zeros"}, default="base_rates"
+        Whether the output biases b start at the words' frequencies in X, or at zero as in the paper.
+    validation_fraction : float or None, default=0.1
+        Share of the documents held out; training stops when they are predicted no better, and the best parameters are
+        kept.  None: train on all documents for `max_iter` passes.
+    n_iter_no_change : int, default=10
+        Passes without a better held-out score before stopping.
+    init : estimator or path, optional
+        A fitted deep model, or the folder of one, to start from; its weights of global features' scales and, with
+        ``annotation_weight="balanced"``, its annotation weight are taken over.
+    checkpoint : path or Checkpoint, optional
+        Folder where the run is written down every ten minutes (or as often as a `Checkpoint` says).  A `fit` that finds
+        its own checkpoint there goes on from it and ends with the same parameters as if it had never stopped.
+    log_dir : path, optional
+        Folder for TensorBoard's curves (needs ``pip install 'pictopic[tensorboard]'``).
+    random_state : int, RandomState instance or None, default=None
+        The same number gives the same model, bit for bit, for the same `n_jobs`.
+    n_jobs : int or None, default=None
+        Threads; None is 1, -1 all processors.
+    device : str, default="cpu"
+        Where to compute, as torch names it.
+    warm_start : bool, default=False
+        Whether `fit` starts from the parameters that the last fit kept.
+    verbose : int, default=0
+        1: a progress bar; 2: a line each pass.
+
+    Attributes
+    ----------
+    parameters_ : dict of str to ndarray
+        "W.0", "W.1".. and "c.0", "c.1" of the layers, P of the global features, V and b of the words, U and d of the
+        classes (empty without): averages, unless ``averaging=None``.
+    components_ : ndarray of shape (n_components of the first layer, n_words)
+        W of the first layer.
+    annotation_weight_ : float
+        rho.
+    normalize_ : str
+        What `normalize` came to.
+    feature_mean_, feature_scale_ : ndarrays of shape (n_features,)
+        By which global features are standardised.
+    tree_ : WordTree or None
+    mean_length_ : float
+        Mean number of words of the training documents.
+    n_iter_ : int
+        Number of passes done.
+    history_ : dict of lists
+        For each pass "nll" (estimated -log p a weighted word, in training), "class_loss", "validation_score" and
+        "seconds".
+    best_validation_score_ : float or None
+        Held-out log-likelihood a weighted word of the parameters that were kept.
+
+    References
+    ----------
+    Y. Zheng, Y.-J. Zhang, H. Larochelle, "A Deep and Autoregressive Approach for Topic Modeling of Multimodal
+    Data", section 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pictopic import DeepDocNADE
+    >>> X = np.array([[2, 1, 0, 0], [1, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 1]] * 10)
+    >>> model = DeepDocNADE(n_components=(64, 32), random_state=0).fit(X)
+    >>> model.transform(X).shape
+    (40, 32)
+    >>> bool(model.next_word_proba([[3, 2, 0, 0]])[0, :2].sum() > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        n_components=512,
+        output="softmax",
+        activation="relu",
+        annotation_weight="balanced",
+        split="ordering",
+        normalize="auto",
+        max_iter=200,
+        batch_size="auto",
+        solver="adamw",
+        learning_rate="auto",
+        schedule="constant",
+        weight_decay=0.05,
+        max_norm=None,
+        n_annotation_words=0,
+        dropout=0.5,
+        averaging=0.998,
+        bias_init="base_rates",
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        init=None,
+        checkpoint=None,
+        log_dir=None,
+        random_state=None,
+        n_jobs=None,
+        device="cpu",
+        warm_start=False,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.output = output
+        self.activation = activation
+        self.annotation_weight = annotation_weight
+        self.split = split
+        self.normalize = normalize
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.solver = solver
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.weight_decay = weight_decay
+        self.max_norm = max_norm
+        self.n_annotation_words = n_annotation_words
+        self.dropout = dropout
+        self.averaging = averaging
+        self.bias_init = bias_init
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.init = init
+        self.checkpoint = checkpoint
+        self.log_dir = log_dir
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: Any = None, *, global_features: Any = None, X_val: Any = None, global_features_val: Any = None
+    ) -> DeepDocNADE:
+        """Learn from documents.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+            Counts: whole numbers from 0 on.  A `RowReader` need not fit into memory.
+        y : ignored
+        global_features : {array-like, memory map} of shape (n_documents, n_features), optional
+            Features of whole pictures; NaN where a picture has none.
+        X_val, global_features_val : like X and global_features, optional
+            Documents to stop on, instead of a fraction of X.
+
+        Returns
+        -------
+        self
+        """
+        documents = check_documents(self, X, global_features, reset=True)
+        seed = self._seed()
+        if X_val is not None:
+            held_out = check_documents(self, X_val, global_features_val, reset=False)
+        else:
+            rows, others = split_held_out(documents.labels, self.validation_fraction, np.random.RandomState(seed))
+            documents, held_out = documents.subset(rows), documents.subset(others)
+        some = any(held_out.read(chunk).nnz for chunk in held_out.chunks())
+        self._fit(documents, held_out if some else None, seed)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any = None, *, global_features: Any = None) -> DeepDocNADE:
+        """Learn from documents in one pass, going on from the calls before.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+            Counts.
+        y : ignored
+        global_features : array-like of shape (n_documents, n_features), optional
+
+        Returns
+        -------
+        self
+        """
+        self._partial_fit(check_documents(self, X, global_features, reset=not hasattr(self, "parameters_")))
+        return self
+
+    def score(self, X: Any, y: Any = None, *, global_features: Any = None) -> float:
+        """Mean log-likelihood a word; larger is better.
+
+        Of documents of more than 32 words, 32 random contexts are looked at.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+            Counts.
+        y : ignored
+        global_features : array-like of shape (n_documents, n_features), optional
+
+        Returns
+        -------
+        float
+        """
+        return self._mean_log_p_a_word(X, global_features)
+
+
+class SupDeepDocNADE(SupervisedMixin, BaseDeepDocNADE):
+    """DeepDocNADE that learns the classes of a document together with its words.
+
+    The loss of a document is -log p(y | v) + generative_weight * -log p(v) / mean number of words; p(y | v) comes from
+    the top hidden layer given all words, p(v) from that given a random context.  The options not named here are
+    `DeepDocNADE`'s.
+
+    Parameters
+    ----------
+    generative_weight : float, default=1.0
+        Weight of the words against the class.  The paper's lambda, on the sum over words, is
+        ``generative_weight / mean_length_``; the authors' 0.25 is 0.25 here.
+    word_dropout : float, default=0.3
+        Share of a document's different words left out while its class is learnt, so that no class hangs on a single
+        word; 0 is the paper's model.
+    validation_metric : {"loss", "accuracy", "map"}, default="loss"
+        What training stops on: the class loss of the held-out documents, their accuracy, or the mean over classes of
+        the average precision (for several classes a document).
+    init : estimator or path, optional
+        A pretrained `DeepDocNADE` (or another `SupDeepDocNADE`); U and d start fresh.
+    n_components, output, activation, annotation_weight, split, normalize, max_iter, batch_size, solver, learning_rate
+        See `DeepDocNADE`.
+    schedule, weight_decay, max_norm, n_annotation_words, dropout, averaging, bias_init, validation_fraction
+        See `DeepDocNADE`.
+    n_iter_no_change, checkpoint, log_dir, random_state, n_jobs, device, warm_start, verbose
+        See `DeepDocNADE`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, or column numbers of y if that was a 0/1 matrix.
+    multi_label_ : bool
+        Whether a document can have several classes.
+    best_validation_score_ : float or None
+        Held-out `validation_metric` of the parameters that were kept (minus the loss).
+    parameters_, components_, annotation_weight_, normalize_, feature_mean_, feature_scale_, tree_, mean_length_
+        See `DeepDocNADE`.
+    n_iter_, history_
+        See `DeepDocNADE`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pictopic import DeepDocNADE, SupDeepDocNADE
+    >>> X = np.array([[2, 1, 0, 0], [1, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 1]] * 10)
+    >>> y = ["sea", "sea", "city", "city"] * 10
+    >>> pretrained = DeepDocNADE(n_components=(16, 8), random_state=0).fit(X)
+    >>> model = SupDeepDocNADE(n_components=(16, 8), init=pretrained, random_state=0).fit(X, y)
+    >>> model.predict([[1, 1, 0, 0], [0, 0, 3, 1]]).tolist()
+    ['sea', 'city']
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **BaseDeepDocNADE._parameter_constraints,
+        "generative_weight": [Interval(Real, 0, None, closed="left")],
+        "word_dropout": [Interval(Real, 0, 1, closed="left")],
+        "validation_metric": [StrOptions({"loss", "accuracy", "map"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_components=512,
+        generative_weight=1.0,
+        output="softmax",
+        activation="relu",
+        annotation_weight="balanced",
+        split="ordering",
+        normalize="auto",
+        max_iter=200,
+        batch_size="auto",
+        solver="adamw",
+        learning_rate="auto",
+        schedule="constant",
+        weight_decay=0.05,
+        max_norm=None,
+        n_annotation_words=0,
+        dropout=0.5,
+        word_dropout=0.3,
+        averaging=0.998,
+        bias_init="base_rates",
+        validation_fraction=0.1,
+        validation_metric="loss",
+        n_iter_no_change=10,
+        init=None,
+        checkpoint=None,
+        log_dir=None,
+        random_state=None,
+        n_jobs=None,
+        device="cpu",
+        warm_start=False,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.generative_weight = generative_weight
+        self.output = output
+        self.activation = activation
+        self.annotation_weight = annotation_weight
+        self.split = split
+        self.normalize = normalize
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.solver = solver
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.weight_decay = weight_decay
+        self.max_norm = max_norm
+        self.n_annotation_words = n_annotation_words
+        self.dropout = dropout
+        self.word_dropout = word_dropout
+        self.averaging = averaging
+        self.bias_init = bias_init
+        self.validation_fraction = validation_fraction
+        self.validation_metric = validation_metric
+        self.n_iter_no_change = n_iter_no_change
+        self.init = init
+        self.checkpoint = checkpoint
+        self.log_dir = log_dir
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.device = device
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        global_features: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        global_features_val: Any = None,
+    ) -> SupDeepDocNADE:
+        """Learn from documents and their classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+            Counts: whole numbers from 0 on.  A `RowReader` need not fit into memory.
+        y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
+            A class for each document, or several.  Rows with None or NaN are unlabelled: they teach the words only.
+        global_features : {array-like, memory map} of shape (n_documents, n_features), optional
+            Features of whole pictures; NaN where a picture has none.
+        X_val, y_val, global_features_val : like X, y and global_features, optional
+            Documents and classes to stop on, instead of a fraction of X.
+
+        Returns
+        -------
+        self
+        """
+        documents = self._check_labelled(X, y, global_features, reset=True)
+        seed = self._seed()
+        if X_val is not None:
+            held_out = self._check_labelled(X_val, y_val, global_features_val, reset=False)
+        else:
+            rows, others = split_held_out(documents.labels, self.validation_fraction, np.random.RandomState(seed))
+            documents, held_out = documents.subset(rows), documents.subset(others)
+        held_out = held_out.subset(np.flatnonzero(held_out.labels.known[held_out.rows]))
+        self._fit(documents, held_out if len(held_out) else None, seed)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, global_features: Any = None) -> SupDeepDocNADE:
+        """Learn from documents and their classes in one pass, going on from the calls before.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+            Counts.
+        y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
+            Classes; None or NaN for unlabelled.
+        classes : array-like, optional
+            All classes that will ever come.  Needed in the first call, unless its y has them all.
+        global_features : array-like of shape (n_documents, n_features), optional
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "parameters_")
+        self._partial_fit(self._check_labelled(X, y, global_features, reset=first, classes=classes))
+        return self
+
+    def _check_labelled(self, X: Any, y: Any, features: Any, *, reset: bool, classes: Any = None) -> Documents:
+        if y is None:
+            self._check_y(y, 0, reset=reset)
+        documents = check_documents(self, X, features, reset=reset)
+        documents.labels = self._check_y(y, len(documents), reset=reset, classes=classes)
+        return documents
+
+    def _validation_score(self, parameters: dict[str, np.ndarray], held_out: Documents, seed: int) -> float:
+        """Larger is better: what `validation_metric` says of the held-out documents' classes."""
+        p = self._class_proba(parameters, held_out)
+        return self._goodness(p, held_out.labels.indicator[held_out.rows], self.validation_metric)
+
+    def _class_proba(self, parameters: dict[str, np.ndarray], documents: Documents) -> np.ndarray:
+        return self._proba_of(self._represent(parameters, documents), parameters["U"], parameters["d"])
+
+    def predict_proba(self, X: Any, *, global_features: Any = None) -> np.ndarray:
+        """p(y | v) of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+            Counts.  Columns of a modality that is missing are 0.
+        global_features : array-like of shape (n_documents, n_features), optional
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_classes)
+            In the order of `classes_`.  Rows sum to one, unless a document can have several classes.
+        """
+        check_is_fitted(self)
+        return self._class_proba(self.parameters_, check_documents(self, X, global_features, reset=False))
+
+    def predict(self, X: Any, *, global_features: Any = None) -> np.ndarray:
+        """The most probable class of each document, or a 0/1 matrix of the classes above one half.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+            Counts.
+        global_features : array-like of shape (n_documents, n_features), optional
+
+        Returns
+        -------
+        ndarray of shape (n_documents,) or (n_documents, n_classes)
+        """
+        return self._classes_from(self.predict_proba(X, global_features=global_features))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, global_features: Any = None) -> float:
+        """Accuracy: share of the documents whose class (or all of whose classes) is predicted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+            Counts.
+        y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
+        sample_weight : array-like of shape (n_documents,), optional
+        global_features : array-like of shape (n_documents, n_features), optional
+
+        Returns
+        -------
+        float
+        """
+        predicted = self.predict(X, global_features=global_features)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))

@@ -1,0 +1,429 @@
+"""What DeepDocNADE and SupDeepDocNADE have in common: training and representation."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from pictopic.models.base import BaseDocNADE
+from pictopic.models.checkpoint import Checkpoint
+from pictopic.models.deep_likelihood import DeepLikelihoodMixin
+from pictopic.models.deep_training import DeepTrainer, InputOptions, TrainingOptions, split_documents
+from pictopic.models.documents import CHUNK, Documents, Statistics, check_documents, describe
+from pictopic.models.network import Network, initial_parameters, normalize_counts, parameter_shapes
+from pictopic.models.parallel import in_parts
+from pictopic.models.parameters import word_frequencies
+from pictopic.models.softmax_output import torch_threads
+from pictopic.models.training import train
+from pictopic.models.tree import WordTree
+
+_LEARNING_RATES = {"adam": 0.0003, "adamw": 0.0003, "sgd": 0.03}
+_ROW_MULTIPLE = 16  # a matrix product gives a row the same bits for any number of rows that is a multiple of this
+_SHORT = 100  # mean number of (weighted) words up to which normalize="auto" leaves counts alone
+_VALIDATION_DRAWS = 2000  # splits of held-out documents to look at, at most ten of each
+# Options that do not change what a run computes, or only how long it goes on: not part of a checkpoint's identity.
+_FREE_OPTIONS = {"n_iter_no_change", "checkpoint", "log_dir", "verbose", "warm_start", "init", "random_state", "n_jobs"}
+
+
+class BaseDeepDocNADE(DeepLikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Training and representation of a deep model; see `DeepDocNADE` for the options."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        **{
+            name: constraint
+            for name, constraint in BaseDocNADE._parameter_constraints.items()
+            if name not in ("smoothing", "n_components", "solver")
+        },
+        "n_components": [Interval(Integral, 1, None, closed="left"), tuple, list],
+        "solver": [StrOptions({"adam", "adamw", "sgd"})],
+        "annotation_weight": [StrOptions({"balanced"}), Interval(Real, 0, None, closed="neither")],
+        "split": [StrOptions({"ordering", "per_word"})],
+        "normalize": [StrOptions({"auto", "std", "sqrt", "none"})],
+        "schedule": [StrOptions({"constant", "cosine"})],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "max_norm": [None, Interval(Real, 0, None, closed="neither")],
+        "init": [None, str, os.PathLike, BaseEstimator],
+        "checkpoint": [None, str, os.PathLike, Checkpoint],
+        "log_dir": [None, str, os.PathLike],
+    }
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.categorical = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    def __sklearn_clone__(self) -> BaseDeepDocNADE:
+        # A pretrained model is something learnt, not an option: a copy of it would be untrained.
+        options = self.get_params(deep=False)
+        copy = type(self)(**{name: value if name == "init" else clone(value, safe=False)
+                             for name, value in options.items()})  # fmt: skip
+        if hasattr(self, "_metadata_request"):
+            copy._metadata_request = self._metadata_request
+        return copy
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "parameters_")
+
+    # What `partial_fit` goes on from: the solver's memory and its random numbers.
+    _solver_state: dict[str, Any] | None = None
+    _solver_rng: np.random.RandomState | None = None
+    parameters_: dict[str, np.ndarray]
+
+    # ---- training ----------------------------------------------------------------------------------------------
+
+    def _sizes(self) -> tuple[int, ...]:
+        """Hidden units of each layer."""
+        sizes = (self.n_components,) if isinstance(self.n_components, Integral) else tuple(self.n_components)
+        if not sizes or not all(isinstance(size, Integral) and int(size) > 0 for size in sizes):
+            raise ValueError(f"n_components must be a whole number above 0, or several, got {self.n_components!r}")
+        return tuple(int(size) for size in sizes)
+
+    def _checkpoint(self) -> Checkpoint | None:
+        if self.checkpoint is None or isinstance(self.checkpoint, Checkpoint):
+            return self.checkpoint
+        return Checkpoint(self.checkpoint)
+
+    def _seed(self) -> int:
+        """Where all random numbers of a fit come from; that of the run to go on with, if none is given."""
+        checkpoint = self._checkpoint()
+        if checkpoint is not None and not isinstance(self.random_state, Integral):
+            state = checkpoint.peek()
+            if state is not None:
+                return json.loads(state["identity"])["seed"]
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _fit(self, documents: Documents, held_out: Documents | None, seed: int) -> None:
+        """Train until `max_iter`, or until the held-out part is predicted no better."""
+        rng = np.random.RandomState(seed)
+        statistics = describe(documents)
+        if self.warm_start and hasattr(self, "parameters_"):
+            self._check_same_shape(documents)
+        else:
+            self._initialise(rng, documents, statistics)
+        n_steps = self.max_iter * -(-len(documents) // self._batch_size(len(documents)))
+        trainer = self._trainer(documents, n_steps)
+        outcome = train(
+            trainer,
+            len(documents),
+            n_words=self._weighted_words(statistics.word_counts),
+            n_labelled=int(documents.labels.known[documents.rows].sum()),
+            max_iter=self.max_iter,
+            batch_size=self._batch_size(len(documents)),
+            n_iter_no_change=self.n_iter_no_change,
+            rng=rng,
+            validate=None if held_out is None else self._validator(held_out, seed),
+            checkpoint=self._checkpoint(),
+            identity=self._identity(seed, statistics, held_out),
+            row_numbers=documents.rows,
+            log_dir=None if self.log_dir is None else str(self.log_dir),
+            verbose=int(self.verbose),
+            name=type(self).__name__,
+        )
+        self._set_parameters(outcome.theta)
+        self._solver_state = None
+        self.n_iter_ = outcome.n_iter
+        self.best_validation_score_ = outcome.best_score
+        self.history_ = outcome.history
+        self.data_fingerprint_ = statistics.fingerprint
+
+    def _partial_fit(self, documents: Documents) -> None:
+        """One pass over the documents, going on from where the last call ended."""
+        rng = self._solver_rng if self._solver_rng is not None else check_random_state(self.random_state)
+        statistics = describe(documents)
+        if not hasattr(self, "parameters_"):
+            self._initialise(rng, documents, statistics)
+            self.history_ = {}
+            self.n_iter_ = 0
+        trainer = self._trainer(documents, n_steps=0)
+        if self._solver_state is not None:
+            trainer.resume(self._solver_state)
+        outcome = train(
+            trainer,
+            len(documents),
+            n_words=self._weighted_words(statistics.word_counts),
+            n_labelled=int(documents.labels.known.sum()),
+            max_iter=1,
+            batch_size=self._batch_size(len(documents)),
+            n_iter_no_change=1,
+            rng=rng,
+            name=type(self).__name__,
+        )
+        self._set_parameters(outcome.theta)
+        self._solver_state, self._solver_rng = trainer.state(), rng
+        self.n_iter_ += 1
+        for name, values in outcome.history.items():
+            self.history_.setdefault(name, []).extend(values)
+        self.best_validation_score_ = None
+        self.data_fingerprint_ = statistics.fingerprint
+
+    def _batch_size(self, n_documents: int) -> int:
+        """Documents a step; "auto" is 128, or fewer where that would leave less than 12 steps a pass."""
+        return min(128, max(8, n_documents // 12)) if self.batch_size == "auto" else self.batch_size
+
+    def _initialise(self, rng: np.random.RandomState, documents: Documents, statistics: Statistics) -> None:
+        n_words, sizes = documents.counts.shape[1], self._sizes()
+        if self.n_annotation_words > n_words:
+            raise ValueError(f"n_annotation_words={self.n_annotation_words}, but X has {n_words} columns only")
+        if not statistics.word_counts.any():
+            raise ValueError("X has no words: every row is empty")
+        self._solver_state = None
+        self.mean_length_ = statistics.mean_length
+        self.tree_ = WordTree(n_words, rng) if self.output == "tree" else None
+        n_classes = documents.labels.indicator.shape[1]
+        n_outputs = n_words if self.tree_ is None else self.tree_.n_nodes
+        shapes = parameter_shapes(n_words, sizes, n_outputs, n_classes, self.n_global_features_)
+        parameters = initial_parameters(rng, shapes)
+        self.annotation_weight_ = self._rho(statistics.word_counts)
+        self.normalize_ = self.normalize
+        if self.normalize == "auto":
+            short = self._weighted_words(statistics.word_counts) <= _SHORT * len(documents)
+            self.normalize_ = "none" if short else "std"
+        self.feature_mean_, self.feature_scale_ = statistics.feature_mean, statistics.feature_scale
+        if self.bias_init == "base_rates":
+            counts = statistics.word_counts
+            rates = np.log(word_frequencies(counts)) if self.tree_ is None else self.tree_.base_rates(counts)
+            parameters["b"] = rates.astype(np.float32)
+        if self.init is not None:
+            self._start_from(self.init, parameters)
+        self._set_parameters(parameters)
+
+    def _start_from(self, init: Any, parameters: dict[str, np.ndarray]) -> None:
+        """Take over what a pretrained model learnt, all but the classes: U and d start fresh."""
+        if not isinstance(init, BaseEstimator):
+            from pictopic.models.persistence import load
+
+            init = load(init)
+        if not isinstance(init, BaseDeepDocNADE):
+            raise ValueError(f"init must be a fitted DeepDocNADE or SupDeepDocNADE, got {type(init).__name__}")
+        check_is_fitted(init)
+        if (self.tree_ is None) != (init.tree_ is None):
+            raise ValueError(f"init was trained with output={init.output!r}, this model has output={self.output!r}")
+        taken = {name: array.copy() for name, array in init.parameters_.items() if name not in ("U", "d")}
+        ours = {name: array.shape for name, array in parameters.items() if name not in ("U", "d")}
+        theirs = {name: array.shape for name, array in taken.items()}
+        if ours != theirs:
+            raise ValueError(f"init has parameters of other shapes: {theirs} instead of {ours}")
+        parameters.update(taken)
+        self.tree_ = init.tree_
+        self.feature_mean_, self.feature_scale_ = init.feature_mean_, init.feature_scale_
+        if self.normalize == "auto":
+            self.normalize_ = init.normalize_
+        if self.annotation_weight == "balanced":
+            self.annotation_weight_ = init.annotation_weight_
+
+    def _rho(self, word_counts: np.ndarray) -> float:
+        """The annotation weight: as given, or mean visual / mean annotation words, and 1 where either is absent."""
+        if self.annotation_weight != "balanced":
+            return float(self.annotation_weight)
+        cut = len(word_counts) - self.n_annotation_words
+        visual, annotation = int(word_counts[:cut].sum()), int(word_counts[cut:].sum())
+        return visual / annotation if visual and annotation else 1.0
+
+    def _weighted_words(self, word_counts: np.ndarray) -> float:
+        cut = len(word_counts) - self.n_annotation_words
+        return float(word_counts[:cut].sum() + self.annotation_weight_ * word_counts[cut:].sum())
+
+    def _check_same_shape(self, documents: Documents) -> None:
+        now = (documents.counts.shape[1], *self._sizes(), documents.labels.indicator.shape[1], self.n_global_features_)
+        p = self.parameters_
+        sizes = [len(p[f"c.{k}"]) for k in range(sum(name.startswith("c.") for name in p))]
+        before = (p["W.0"].shape[1], *sizes, len(p["d"]), p["P"].shape[1])
+        if now != before:
+            raise ValueError(
+                "warm_start: the model has (words, hidden units.., classes, global features) = "
+                f"{before}, but now there are {now}; fit a new model"
+            )
+
+    def _identity(self, seed: int, statistics: Statistics, held_out: Documents | None) -> str:
+        """What decides the result of a run, as JSON."""
+        from pictopic.models.persistence import plain
+
+        options = self.get_params(deep=False)
+        free = _FREE_OPTIONS | ({"max_iter"} if self.schedule == "constant" else set())  # a cosine ends at max_iter
+        return json.dumps({
+            "model": type(self).__name__,
+            "seed": seed,
+            "options": {name: plain(value) for name, value in sorted(options.items()) if name not in free},
+            "start": _digest(self.parameters_),
+            "data": statistics.fingerprint,
+            "held_out": None if held_out is None else describe(held_out).fingerprint,
+        })  # fmt: skip
+
+    def _trainer(self, documents: Documents, n_steps: int) -> DeepTrainer:
+        rate = _LEARNING_RATES[self.solver] if self.learning_rate == "auto" else self.learning_rate
+        steps_a_pass = -(-len(documents) // self._batch_size(len(documents)))
+        options = TrainingOptions(
+            split=self.split,
+            generative=self._generative_weight() / self.mean_length_,
+            multi_label=getattr(self, "multi_label_", False),
+            dropout=self.dropout,
+            word_dropout=getattr(self, "word_dropout", 0.0),
+            solver=self.solver,
+            learning_rate=rate,
+            schedule=self.schedule if n_steps else "constant",
+            n_steps=n_steps,
+            averaging=self.averaging or 0.0,
+            weight_decay=self.weight_decay / (steps_a_pass * rate),  # a step shrinks by rate * this
+            max_norm=self.max_norm,
+            n_jobs=self._n_jobs(),
+            device=self.device,
+        )
+        return DeepTrainer(self._network(self.parameters_, copy=True), documents, self._inputs(), options)
+
+    def _generative_weight(self) -> float:
+        return 1.0
+
+    _n_jobs = BaseDocNADE._n_jobs
+
+    def _validator(self, held_out: Documents, seed: int) -> Callable[[dict[str, np.ndarray]], float]:
+        def validate(parameters: dict[str, np.ndarray]) -> float:
+            return self._validation_score(parameters, held_out, seed)
+
+        return validate
+
+    def _validation_score(self, parameters: dict[str, np.ndarray], held_out: Documents, seed: int) -> float:
+        """Larger is better: the log-likelihood a (weighted) word of held-out documents, estimated on fixed splits."""
+        network, inputs = self._network(parameters), self._inputs()
+        n_draws = int(np.clip(_VALIDATION_DRAWS // len(held_out), 1, 10))
+        total = n_words = 0.0
+        with torch.inference_mode():
+            for k, chunk in enumerate(held_out.chunks()):
+                X = held_out.read(chunk)
+                f = torch.from_numpy(inputs.standardize(held_out.read_features(chunk), X.shape[0])).to(self.device)
+                n_words += float(inputs.weigh(X).sum(dtype=np.float64)) * n_draws
+                for draw in range(n_draws):
+                    split = split_documents(X, "ordering", inputs, seed + 10 * k + draw)
+                    context, targets, scale = (tensor.to(self.device) for tensor in split)
+                    h = network.hidden(normalize_counts(context, inputs.normalize), f)
+                    total += float((scale * network.word_losses(h, targets)).double().sum())
+        return -total / max(n_words, 1.0)
+
+    # ---- parameters --------------------------------------------------------------------------------------------
+
+    def _set_parameters(self, parameters: dict[str, np.ndarray]) -> None:
+        self.parameters_ = parameters
+
+    @property
+    def components_(self) -> np.ndarray:
+        """W of the first layer."""
+        return self.parameters_["W.0"]
+
+    # What `persistence` writes and reads: named arrays and their shapes.
+    def _get_arrays(self) -> dict[str, np.ndarray]:
+        return self.parameters_ | {"feature_mean": self.feature_mean_, "feature_scale": self.feature_scale_}
+
+    def _set_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        self.feature_mean_, self.feature_scale_ = arrays.pop("feature_mean"), arrays.pop("feature_scale")
+        self._set_parameters(arrays)
+
+    def _array_shapes(self, n_words: int, n_outputs: int, n_classes: int, learnt: dict) -> dict[str, tuple[int, ...]]:
+        n_features = learnt["n_global_features_"]
+        shapes = parameter_shapes(n_words, self._sizes(), n_outputs, n_classes, n_features)
+        return shapes | {"feature_mean": (n_features,), "feature_scale": (n_features,)}
+
+    def _inputs(self) -> InputOptions:
+        return InputOptions(
+            self.annotation_weight_, self.n_annotation_words, self.normalize_, self.feature_mean_, self.feature_scale_
+        )
+
+    def _network(self, parameters: dict[str, np.ndarray], copy: bool = False) -> Network:
+        """The network with these parameters; unless copied, it shares their memory."""
+        tensors = {name: torch.from_numpy(array.copy() if copy else array) for name, array in parameters.items()}
+        return Network(tensors, self.activation, self.tree_).to(self.device).requires_grad_(False)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._sizes()[-1]
+
+    # ---- representation ----------------------------------------------------------------------------------------
+
+    def transform(self, X: Any, *, global_features: Any = None) -> np.ndarray:
+        """The top hidden layer of each document, h^(N), given all its words and its global features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+            Counts.  Columns of a modality that is missing are 0.
+        global_features : array-like of shape (n_documents, n_features), optional
+            NaN where a picture has none; without them, the mean of the training pictures stands in.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_components of the last layer), float32
+            Each row depends on that row of X alone.
+        """
+        check_is_fitted(self)
+        return self._represent(self.parameters_, check_documents(self, X, global_features, reset=False))
+
+    def _represent(self, parameters: dict[str, np.ndarray], documents: Documents) -> np.ndarray:
+        out = np.empty((len(documents), self._n_features_out), np.float32)
+
+        def use(rows: slice, h: torch.Tensor) -> None:
+            out[rows] = h[: rows.stop - rows.start].cpu().numpy()
+
+        self._each_chunk(parameters, documents, use)
+        return out
+
+    def _each_chunk(
+        self, parameters: dict[str, np.ndarray], documents: Documents, use: Callable[[slice, torch.Tensor], None]
+    ) -> None:
+        """Call ``use(rows, h)`` with the top hidden layers h of some documents at a time.
+
+        There may be some rows more in h: what a row comes to must not depend on how many others there are.
+        """
+        network, inputs = self._network(parameters), self._inputs()
+
+        def run(first: int, last: int) -> None:
+            for start in range(first, last, CHUNK):
+                rows = slice(start, min(start + CHUNK, last))
+                n = rows.stop - start
+                padded = -(-n // _ROW_MULTIPLE) * _ROW_MULTIPLE
+                x = np.zeros((padded, self.n_features_in_), np.float32)
+                inputs.weigh(documents.read(rows)).toarray(out=x[:n])
+                f = np.zeros((padded, len(inputs.feature_mean)), np.float32)
+                f[:n] = inputs.standardize(documents.read_features(rows), n)
+                with torch.inference_mode():
+                    counts = torch.from_numpy(x).to(self.device)
+                    h = network.hidden(normalize_counts(counts, inputs.normalize), torch.from_numpy(f).to(self.device))
+                    use(rows, h)
+
+        # A thread for each part, and one thread for each matrix product: its bits are then the same for any `n_jobs`.
+        with torch_threads(1):
+            in_parts(len(documents), self._n_jobs(), run)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model to a folder; `pictopic.load` reads it back.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it does not exist; a model that is there already is replaced as a whole.
+        """
+        from pictopic.models.persistence import save
+
+        check_is_fitted(self)
+        save(self, folder)
+
+
+def _digest(arrays: dict[str, np.ndarray]) -> str:
+    """SHA-256 of named arrays."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

@@ -1,0 +1,201 @@
+"""Training the deep models: minibatches of split documents, one stacked pass for words and classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+from torch.nn import functional
+
+from pictopic.kernels.splits import split_each_word, split_orderings
+from pictopic.models.documents import Documents
+from pictopic.models.network import Network, normalize_counts
+from pictopic.models.softmax_output import torch_threads
+from pictopic.models.solver import Solver, scheduled
+from pictopic.models.training import Trainer
+
+_SPLITS = {"ordering": split_orderings, "per_word": split_each_word}
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """How counts and global features become the network's input."""
+
+    annotation_weight: float  # rho
+    n_annotation_words: int
+    normalize: str
+    feature_mean: np.ndarray  # (F,)
+    feature_scale: np.ndarray  # (F,)
+
+    def weigh(self, X: sparse.csr_array) -> sparse.csr_array:
+        """Counts (float32), those of annotation words times rho."""
+        weights = X.data.astype(np.float32)
+        if self.annotation_weight != 1.0 and self.n_annotation_words:
+            weights[X.indices >= X.shape[1] - self.n_annotation_words] *= np.float32(self.annotation_weight)
+        return sparse.csr_array((weights, X.indices, X.indptr), shape=X.shape)
+
+    def standardize(self, features: np.ndarray | None, n: int) -> np.ndarray:
+        """Global features (n, F) on a common scale; missing ones at their mean, 0."""
+        if features is None:
+            return np.zeros((n, len(self.feature_mean)), np.float32)
+        return np.nan_to_num((features - self.feature_mean) / self.feature_scale, nan=0.0).astype(
+            np.float32, copy=False
+        )
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What the estimators' options come to for one set of documents."""
+
+    split: str
+    generative: float  # weight of a document's NLL in its loss, lambda
+    multi_label: bool
+    dropout: float
+    word_dropout: float
+    solver: str
+    learning_rate: float
+    schedule: str
+    n_steps: int  # that the schedule is made for
+    averaging: float
+    weight_decay: float
+    max_norm: float | None
+    n_jobs: int
+    device: str
+
+
+@dataclass
+class Minibatch:
+    """Split documents, ready for the network."""
+
+    context: Tensor  # (B, Q) weighted counts of the words given
+    targets: Tensor  # (B, Q) weighted counts of the words to predict
+    scale: Tensor  # (B,) D / (D - k), 0 where nothing is to predict
+    features: Tensor  # (B, F)
+    known: Tensor  # (K,) numbers of the documents with labels
+    whole: Tensor  # (K, Q) weighted counts of all their words, or of most of them
+    labels: Tensor  # (K, C) 0 or 1
+
+
+def split_documents(X: sparse.csr_array, split: str, inputs: InputOptions, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Random contexts and targets of documents, as weighted counts (B, Q), and D / (D - k), (B,)."""
+    drawn = np.empty_like(X.data)
+    _SPLITS[split](X.indptr, X.data, seed, drawn)
+    context = inputs.weigh(sparse.csr_array((drawn, X.indices, X.indptr), shape=X.shape))
+    whole = inputs.weigh(X)
+    rest = sparse.csr_array((whole.data - context.data, X.indices, X.indptr), shape=X.shape)
+    all_words, targets = (np.asarray(m.sum(axis=1, dtype=np.float64)).ravel() for m in (whole, rest))
+    scale = np.divide(all_words, targets, out=np.zeros_like(targets), where=targets > 0).astype(np.float32)
+    return torch.from_numpy(context.toarray()), torch.from_numpy(rest.toarray()), torch.from_numpy(scale)
+
+
+class DeepTrainer(Trainer):
+    """Minibatch learning of a network.
+
+    Parameters
+    ----------
+    network : Network
+        Where to start; it is trained in place.
+    documents : Documents
+    inputs : InputOptions
+    options : TrainingOptions
+    """
+
+    reads_ahead = True
+
+    def __init__(self, network: Network, documents: Documents, inputs: InputOptions, options: TrainingOptions):
+        self.network = network.to(options.device).requires_grad_(True)
+        self.documents, self.inputs, self.options = documents, inputs, options
+        self.solver = Solver(
+            dict(self.network.named_parameters()), kind=options.solver, learning_rate=options.learning_rate,
+            averaging=options.averaging, weight_decay=options.weight_decay, max_norm=options.max_norm,
+        )  # fmt: skip
+
+    def load(self, documents: np.ndarray, seed: int) -> tuple[Minibatch, int]:
+        """Read and split documents; runs in the background."""
+        X = self.documents.read(documents)
+        context, targets, scale = split_documents(X, self.options.split, self.inputs, seed)
+        labels = self.documents.read_labels(documents)
+        features = self.inputs.standardize(self.documents.read_features(documents), len(documents))
+        known = np.flatnonzero(labels.known) if labels.indicator.shape[1] else np.zeros(0, np.int64)
+        minibatch = Minibatch(
+            context, targets, scale, torch.from_numpy(features), torch.from_numpy(known),
+            torch.from_numpy(self.inputs.weigh(self.drop_words(X[known], seed)).toarray()),
+            torch.from_numpy(labels.indicator[known].astype(np.float32)),
+        )  # fmt: skip
+        return minibatch, seed
+
+    def drop_words(self, X: sparse.csr_array, seed: int) -> sparse.csr_array:
+        """Documents of which some words (all occurrences of them) are left out at random."""
+        if not self.options.word_dropout:
+            return X
+        kept = np.random.default_rng([seed, 1]).random(X.nnz) >= self.options.word_dropout
+        return sparse.csr_array((X.data * kept, X.indices, X.indptr), shape=X.shape)
+
+    def learn(self, minibatch: Minibatch, seed: int) -> tuple[float, float]:
+        """One step; the sums of the estimated -log p(v) and of -log p(y | v) before it."""
+        with torch_threads(self.options.n_jobs):
+            self.network.zero_grad(set_to_none=True)
+            on_device = Minibatch(*(tensor.to(self.options.device) for tensor in vars(minibatch).values()))
+            nll, class_loss = self.losses(on_device, seed)
+            loss = (class_loss + self.options.generative * nll) / len(minibatch.scale)
+            if loss.requires_grad:  # not, if there is neither a word nor a class to learn
+                loss.backward()
+            # A parameter that had no part in the loss still has an average to keep.
+            for parameter in self.network.parameters():
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
+            self.solver.step(scheduled(self.options.schedule, self.solver.n_done + 1, self.options.n_steps))
+        return float(nll.detach()), float(class_loss.detach())
+
+    def losses(self, minibatch: Minibatch, seed: int) -> tuple[Tensor, Tensor]:
+        """Sums over the documents of the estimated -log p(v) and of -log p(y | v)."""
+        x = normalize_counts(minibatch.context, self.inputs.normalize)  # (B, Q)
+        again = None
+        supervised = len(minibatch.known) > 0
+        if supervised:
+            # The documents with labels once more, with all their words: one pass for both.
+            again = minibatch.known
+            x = torch.cat([x, normalize_counts(minibatch.whole, self.inputs.normalize)])
+        h = self.network.hidden(x, minibatch.features, self.masks(len(minibatch.scale), seed), again)
+        n = len(minibatch.scale)
+        nll = class_loss = torch.zeros((), device=x.device)
+        if self.options.generative > 0:
+            nll = (minibatch.scale * self.network.word_losses(h[:n], minibatch.targets)).sum()
+        if supervised:
+            scores = self.network.class_scores(h[n:])  # (K, C)
+            if self.options.multi_label:
+                class_loss = functional.binary_cross_entropy_with_logits(scores, minibatch.labels, reduction="sum")
+            else:
+                class_loss = -(minibatch.labels * scores.log_softmax(1)).sum()
+        return nll, class_loss
+
+    def masks(self, n: int, seed: int) -> list[Tensor] | None:
+        """Dropout: for each layer and document (B, H) 0, or 1 / share of units kept."""
+        if not self.options.dropout:
+            return None
+        keep = 1 - self.options.dropout
+        random = torch.Generator(self.options.device).manual_seed(seed)
+        return [
+            (torch.rand(n, len(c), generator=random, device=self.options.device) < keep).float().div_(keep)
+            for c in self.network.c
+        ]
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The parameters to be used: the averages, where there are any."""
+        used = self.solver.used()
+        return {
+            name: used.get(name, tensor).detach().cpu().numpy().copy()
+            for name, tensor in self.network.named_parameters()
+        }
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to go on from here."""
+        return self.solver.state()
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on from what `state` returned."""
+        self.solver.resume(state)

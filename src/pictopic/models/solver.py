@@ -1,0 +1,116 @@
+"""Gradient steps on torch parameters: solver, schedule, largest norm, running averages; all of it can be saved."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pictopic.models.parameters import ADAM_BETAS, average_decay
+
+WARM_UP = 0.05  # share of the steps in which a cosine schedule rises to the full rate
+
+
+def scheduled(schedule: str, step: int, n_steps: int) -> float:
+    """Share of the learning rate at a step 1..n_steps.
+
+    Examples
+    --------
+    >>> from pictopic.models.solver import scheduled
+    >>> [round(scheduled("cosine", step, 100), 2) for step in (1, 5, 50, 100)]
+    [0.2, 1.0, 0.54, 0.0]
+    """
+    if schedule == "constant":
+        return 1.0
+    warm = max(1, round(WARM_UP * n_steps))
+    if step <= warm:
+        return step / warm
+    done = min(1.0, (step - warm) / max(n_steps - warm, 1))
+    return 0.5 * (1 + math.cos(math.pi * done))
+
+
+class Solver:
+    """Steps on named parameters whose gradients are in ``.grad``.
+
+    Parameters
+    ----------
+    parameters : dict of str to Tensor
+        Empty ones are left alone.
+    kind : {"adam", "adamw", "sgd"}
+    learning_rate : float
+    rates : dict of str to float, optional
+        Factors on the learning rate of some parameters.
+    averaging : float
+        Decay a step of the exponential averages; 0: none.
+    weight_decay : float
+        Only for "adamw", on matrices.
+    max_norm : float or None
+        Largest Euclidean norm of a row of a matrix, i.e. of the weights that come into one unit.
+    """
+
+    def __init__(
+        self, parameters: dict[str, Tensor], *, kind: str, learning_rate: float, rates: dict[str, float] | None = None,
+        averaging: float = 0.0, weight_decay: float = 0.0, max_norm: float | None = None,
+    ):  # fmt: skip
+        self.parameters = {name: tensor for name, tensor in parameters.items() if tensor.numel()}
+        self.averages = {name: tensor.detach().clone() for name, tensor in self.parameters.items()} if averaging else {}
+        self.learning_rate, self.averaging, self.max_norm = learning_rate, averaging, max_norm
+        together: dict[tuple[float, float], list[Tensor]] = {}
+        for name, tensor in self.parameters.items():
+            decay = weight_decay if kind == "adamw" and tensor.ndim == 2 else 0.0
+            together.setdefault(((rates or {}).get(name, 1.0), decay), []).append(tensor)
+        groups = [{"params": tensors, "weight_decay": decay} for (_, decay), tensors in together.items()]
+        self.factors = [factor for factor, _ in together]
+        # Fused: one pass over each parameter instead of one for each operation.
+        self.optimizer: torch.optim.Optimizer
+        if kind == "sgd":
+            self.optimizer = torch.optim.SGD(groups, lr=learning_rate, fused=True)
+        else:
+            adam = torch.optim.AdamW if kind == "adamw" else torch.optim.Adam
+            self.optimizer = adam(groups, lr=learning_rate, betas=ADAM_BETAS, fused=True)
+        self.n_done = 0
+
+    @torch.no_grad()
+    def step(self, share: float = 1.0) -> None:
+        """One step with this share of the learning rate."""
+        for group, factor in zip(self.optimizer.param_groups, self.factors, strict=True):
+            group["lr"] = self.learning_rate * factor * share
+        self.optimizer.step()
+        self.n_done += 1
+        if self.max_norm is not None:
+            for tensor in self.parameters.values():
+                if tensor.ndim == 2:
+                    norms = torch.linalg.vector_norm(tensor, dim=1, keepdim=True)
+                    tensor.mul_((self.max_norm / norms.clamp_min(1e-12)).clamp_max(1.0))
+        if self.averaging:
+            weight = 1 - average_decay(self.averaging, self.n_done)
+            torch._foreach_lerp_(list(self.averages.values()), list(self.parameters.values()), weight)
+
+    def used(self) -> dict[str, Tensor]:
+        """The parameters to be used: the averages, where there are any."""
+        return self.averages or self.parameters
+
+    def state(self) -> dict[str, Any]:
+        """Everything that a solver needs to go on from here, as plain tensors and numbers."""
+        tensors = {f"theta.{name}": tensor.detach() for name, tensor in self.parameters.items()}
+        tensors |= {f"average.{name}": tensor for name, tensor in self.averages.items()}
+        for name, tensor in self.parameters.items():
+            for key, value in self.optimizer.state[tensor].items():
+                if isinstance(value, Tensor):
+                    tensors[f"{key}.{name}"] = value
+        return {"tensors": tensors, "n_done": self.n_done}
+
+    @torch.no_grad()
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on from what `state` returned."""
+        tensors = state["tensors"]
+        for name, tensor in self.parameters.items():
+            tensor.copy_(tensors[f"theta.{name}"])
+            if self.averages:
+                self.averages[name].copy_(tensors[f"average.{name}"])
+            memory = {key: tensors[f"{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")
+                      if f"{key}.{name}" in tensors}  # fmt: skip
+            self.optimizer.state[tensor] = {key: value.clone() for key, value in memory.items()}
+        self.n_done = state["n_done"]
