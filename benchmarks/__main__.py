@@ -7,20 +7,22 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks import text, training_speed, transform_speed
+from benchmarks import deep, multilabel, text, training_speed, transform_speed
 
 
 def main() -> None:
-    """Run the speed measurements on made-up corpora, and those on real text where --data is given."""
+    """Run the speed measurements on made-up corpora, and those on real data where --data is given."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=main.__doc__)
-    parser.add_argument("--data", type=Path, help="folder with the text corpora (see benchmarks/text.py)")
+    parser.add_argument("--data", type=Path, help="folder with text/ and mirflickr_tags/")
     data = parser.parse_args().data
     # One thread in every library: CPU time counts threads that only wait for work, too.
     with threadpool_limits(1):
         training_speed.main()
         transform_speed.main()
+        deep.main()
         if data is not None:
             text.main(["--data", str(data)])
+            multilabel.main(["--data", str(data)])
 
 
 if __name__ == "__main__":

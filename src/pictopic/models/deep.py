@@ -7,14 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from pictopic.models.base import split_held_out
 from pictopic.models.deep_base import BaseDeepDocNADE
-from pictopic.models.documents import Documents, check_documents
-from pictopic.models.supervised import SupervisedMixin
+from pictopic.models.deep_supervised import DeepSupervisedMixin
+from pictopic.models.documents import check_documents
 
 
 class DeepDocNADE(BaseDeepDocNADE):
@@ -43,8 +41,7 @@ class DeepDocNADE(BaseDeepDocNADE):
     normalize : {"auto", "std", "sqrt", "none"}, default="auto"
         What is done to a context's counts.  "std": divided by their standard deviation, as in the paper; "sqrt": the
         same after taking square roots, so that a few frequent words do not drown the others; "none": nothing.
-        "auto" is "std", but "none" where documents have 100 (weighted) words or fewer: how many they have is then worth
-        knowing.
+        "auto" is "std", but "none" with fewer than 100 words in all, where too much would be lost.
     max_iter : int, default=200
         Largest number of passes over the documents.
     batch_size : int or "auto", default="auto"
@@ -259,7 +256,7 @@ class DeepDocNADE(BaseDeepDocNADE):
         return self._mean_log_p_a_word(X, global_features)
 
 
-class SupDeepDocNADE(SupervisedMixin, BaseDeepDocNADE):
+class SupDeepDocNADE(DeepSupervisedMixin, BaseDeepDocNADE):
     """DeepDocNADE that learns the classes of a document together with its words.
 
     The loss of a document is -log p(y | v) + generative_weight * -log p(v) / mean number of words; p(y | v) comes from
@@ -443,68 +440,3 @@ class SupDeepDocNADE(SupervisedMixin, BaseDeepDocNADE):
         first = not hasattr(self, "parameters_")
         self._partial_fit(self._check_labelled(X, y, global_features, reset=first, classes=classes))
         return self
-
-    def _check_labelled(self, X: Any, y: Any, features: Any, *, reset: bool, classes: Any = None) -> Documents:
-        if y is None:
-            self._check_y(y, 0, reset=reset)
-        documents = check_documents(self, X, features, reset=reset)
-        documents.labels = self._check_y(y, len(documents), reset=reset, classes=classes)
-        return documents
-
-    def _validation_score(self, parameters: dict[str, np.ndarray], held_out: Documents, seed: int) -> float:
-        """Larger is better: what `validation_metric` says of the held-out documents' classes."""
-        p = self._class_proba(parameters, held_out)
-        return self._goodness(p, held_out.labels.indicator[held_out.rows], self.validation_metric)
-
-    def _class_proba(self, parameters: dict[str, np.ndarray], documents: Documents) -> np.ndarray:
-        return self._proba_of(self._represent(parameters, documents), parameters["U"], parameters["d"])
-
-    def predict_proba(self, X: Any, *, global_features: Any = None) -> np.ndarray:
-        """p(y | v) of each class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
-            Counts.  Columns of a modality that is missing are 0.
-        global_features : array-like of shape (n_documents, n_features), optional
-
-        Returns
-        -------
-        ndarray of shape (n_documents, n_classes)
-            In the order of `classes_`.  Rows sum to one, unless a document can have several classes.
-        """
-        check_is_fitted(self)
-        return self._class_proba(self.parameters_, check_documents(self, X, global_features, reset=False))
-
-    def predict(self, X: Any, *, global_features: Any = None) -> np.ndarray:
-        """The most probable class of each document, or a 0/1 matrix of the classes above one half.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
-            Counts.
-        global_features : array-like of shape (n_documents, n_features), optional
-
-        Returns
-        -------
-        ndarray of shape (n_documents,) or (n_documents, n_classes)
-        """
-        return self._classes_from(self.predict_proba(X, global_features=global_features))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, global_features: Any = None) -> float:
-        """Accuracy: share of the documents whose class (or all of whose classes) is predicted.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
-            Counts.
-        y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
-        sample_weight : array-like of shape (n_documents,), optional
-        global_features : array-like of shape (n_documents, n_features), optional
-
-        Returns
-        -------
-        float
-        """
-        predicted = self.predict(X, global_features=global_features)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))

@@ -31,7 +31,9 @@ from pictopic.models.tree import WordTree
 
 _LEARNING_RATES = {"adam": 0.0003, "adamw": 0.0003, "sgd": 0.03}
 _ROW_MULTIPLE = 16  # a matrix product gives a row the same bits for any number of rows that is a multiple of this
-_SHORT = 100  # mean number of (weighted) words up to which normalize="auto" leaves counts alone
+# From how many words on normalize="auto" normalises.  That takes one number from Q, how long a document is: with few
+# words, too much is lost.
+_MANY_WORDS = 100
 _VALIDATION_DRAWS = 2000  # splits of held-out documents to look at, at most ten of each
 # Options that do not change what a run computes, or only how long it goes on: not part of a checkpoint's identity.
 _FREE_OPTIONS = {"n_iter_no_change", "checkpoint", "log_dir", "verbose", "warm_start", "init", "random_state", "n_jobs"}
@@ -191,8 +193,9 @@ class BaseDeepDocNADE(DeepLikelihoodMixin, ClassNamePrefixFeaturesOutMixin, Tran
         self.annotation_weight_ = self._rho(statistics.word_counts)
         self.normalize_ = self.normalize
         if self.normalize == "auto":
-            short = self._weighted_words(statistics.word_counts) <= _SHORT * len(documents)
-            self.normalize_ = "none" if short else "std"
+            self.normalize_ = "std" if n_words >= _MANY_WORDS else "none"
+        self.input_scale_ = self._input_scale(statistics, len(documents)) if self.normalize_ == "none" else 1.0
+        parameters["W.0"] *= np.float32(self.input_scale_)
         self.feature_mean_, self.feature_scale_ = statistics.feature_mean, statistics.feature_scale
         if self.bias_init == "base_rates":
             counts = statistics.word_counts
@@ -233,6 +236,13 @@ class BaseDeepDocNADE(DeepLikelihoodMixin, ClassNamePrefixFeaturesOutMixin, Tran
         cut = len(word_counts) - self.n_annotation_words
         visual, annotation = int(word_counts[:cut].sum()), int(word_counts[cut:].sum())
         return visual / annotation if visual and annotation else 1.0
+
+    def _input_scale(self, statistics: Statistics, n_documents: int) -> float:
+        """How much larger a row of unit variance is than one of plain (weighted) counts, on average."""
+        weights = np.ones(len(statistics.squares))
+        weights[len(weights) - self.n_annotation_words :] = self.annotation_weight_
+        norm = np.sqrt((weights**2 * statistics.squares).sum() / n_documents)
+        return float(np.sqrt(len(weights)) / norm)
 
     def _weighted_words(self, word_counts: np.ndarray) -> float:
         cut = len(word_counts) - self.n_annotation_words
@@ -279,6 +289,7 @@ class BaseDeepDocNADE(DeepLikelihoodMixin, ClassNamePrefixFeaturesOutMixin, Tran
             n_steps=n_steps,
             averaging=self.averaging or 0.0,
             weight_decay=self.weight_decay / (steps_a_pass * rate),  # a step shrinks by rate * this
+            input_scale=self.input_scale_,
             max_norm=self.max_norm,
             n_jobs=self._n_jobs(),
             device=self.device,

@@ -62,6 +62,7 @@ class TrainingOptions:
     n_steps: int  # that the schedule is made for
     averaging: float
     weight_decay: float
+    input_scale: float  # how much larger a normalised input would be than the counts are
     max_norm: float | None
     n_jobs: int
     device: str
@@ -109,9 +110,12 @@ class DeepTrainer(Trainer):
     def __init__(self, network: Network, documents: Documents, inputs: InputOptions, options: TrainingOptions):
         self.network = network.to(options.device).requires_grad_(True)
         self.documents, self.inputs, self.options = documents, inputs, options
+        # W that meets small numbers must become large, so it learns faster.  V is held in check by the words.
+        rate = options.input_scale ** (2 if options.solver == "sgd" else 1)
         self.solver = Solver(
             dict(self.network.named_parameters()), kind=options.solver, learning_rate=options.learning_rate,
-            averaging=options.averaging, weight_decay=options.weight_decay, max_norm=options.max_norm,
+            rates={"W.0": rate}, averaging=options.averaging, weight_decay=options.weight_decay, not_decayed=("V",),
+            max_norm=options.max_norm,
         )  # fmt: skip
 
     def load(self, documents: np.ndarray, seed: int) -> tuple[Minibatch, int]:

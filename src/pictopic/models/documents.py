@@ -72,6 +72,7 @@ class Statistics:
     """What one pass over the documents tells."""
 
     word_counts: np.ndarray  # (Q,)
+    squares: np.ndarray  # (Q,) sum over the documents of the squared count
     mean_length: float
     feature_mean: np.ndarray  # (F,), of those that are not missing
     feature_scale: np.ndarray  # (F,) standard deviation, 1 where a feature is constant
@@ -82,11 +83,13 @@ def describe(documents: Documents) -> Statistics:
     """Read the documents once."""
     digest = hashlib.sha256(repr((len(documents), documents.counts.shape[1])).encode())
     word_counts = np.zeros(documents.counts.shape[1], np.int64)
+    squared_counts = np.zeros(len(word_counts))
     n_features = 0 if documents.features is None else documents.features.shape[1]
     number = np.zeros(n_features)
     mean, squares = np.zeros(n_features), np.zeros(n_features)  # squares: sum of squared deviations from the mean
     for chunk in documents.chunks(4 * CHUNK):
         X = documents.read(chunk)
+        squared_counts += np.bincount(X.indices, weights=X.data.astype(np.float64) ** 2, minlength=len(word_counts))
         word_counts += np.bincount(X.indices, weights=X.data, minlength=len(word_counts)).astype(np.int64)
         for array in (document_lengths(X), X.indptr.astype("<i8"), X.indices.astype("<i4"), X.data.astype("<i4")):
             digest.update(np.ascontiguousarray(array).data)
@@ -99,7 +102,7 @@ def describe(documents: Documents) -> Statistics:
     scale = np.sqrt(squares / np.maximum(number, 1))
     scale[scale <= 1e-7 * np.maximum(1.0, np.abs(mean))] = 1.0
     return Statistics(
-        word_counts, float(word_counts.sum() / max(len(documents), 1)), mean.astype(np.float32),
+        word_counts, squared_counts, float(word_counts.sum() / max(len(documents), 1)), mean.astype(np.float32),
         scale.astype(np.float32), digest.hexdigest(),
     )  # fmt: skip
 

@@ -34,7 +34,7 @@ _MODELS = {
 }  # fmt: skip
 _VALUES = (
     "n_features_in_", "mean_length_", "n_iter_", "best_validation_score_", "history_", "data_fingerprint_",
-    "multi_label_", "annotation_weight_", "n_global_features_", "normalize_",
+    "multi_label_", "annotation_weight_", "n_global_features_", "normalize_", "input_scale_",
 )  # fmt: skip
 
 

@@ -45,23 +45,27 @@ class Solver:
     averaging : float
         Decay a step of the exponential averages; 0: none.
     weight_decay : float
-        Only for "adamw", on matrices.
+        Only for "adamw", on matrices: a step shrinks them by learning_rate * weight_decay.
+    not_decayed : tuple of str
+        Matrices that do not decay.
     max_norm : float or None
         Largest Euclidean norm of a row of a matrix, i.e. of the weights that come into one unit.
     """
 
     def __init__(
         self, parameters: dict[str, Tensor], *, kind: str, learning_rate: float, rates: dict[str, float] | None = None,
-        averaging: float = 0.0, weight_decay: float = 0.0, max_norm: float | None = None,
+        averaging: float = 0.0, weight_decay: float = 0.0, not_decayed: tuple[str, ...] = (),
+        max_norm: float | None = None,
     ):  # fmt: skip
         self.parameters = {name: tensor for name, tensor in parameters.items() if tensor.numel()}
         self.averages = {name: tensor.detach().clone() for name, tensor in self.parameters.items()} if averaging else {}
         self.learning_rate, self.averaging, self.max_norm = learning_rate, averaging, max_norm
         together: dict[tuple[float, float], list[Tensor]] = {}
         for name, tensor in self.parameters.items():
-            decay = weight_decay if kind == "adamw" and tensor.ndim == 2 else 0.0
+            decay = weight_decay if kind == "adamw" and tensor.ndim == 2 and name not in not_decayed else 0.0
             together.setdefault(((rates or {}).get(name, 1.0), decay), []).append(tensor)
-        groups = [{"params": tensors, "weight_decay": decay} for (_, decay), tensors in together.items()]
+        # A parameter that learns faster does not decay faster.
+        groups = [{"params": tensors, "weight_decay": decay / factor} for (factor, decay), tensors in together.items()]
         self.factors = [factor for factor, _ in together]
         # Fused: one pass over each parameter instead of one for each operation.
         self.optimizer: torch.optim.Optimizer
