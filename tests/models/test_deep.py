@@ -156,6 +156,19 @@ def test_balanced_weight_is_one_where_a_modality_is_absent(rng, n_annotation_wor
     assert small(n_annotation_words=n_annotation_words).fit(X).annotation_weight_ == 1.0
 
 
+@pytest.mark.parametrize(("n_words", "expected"), [(99, "none"), (100, "std")])
+def test_counts_over_few_words_are_not_normalised(rng, n_words, expected):
+    assert small(max_iter=1).fit(rng.poisson(1, (20, n_words))).normalize_ == expected
+
+
+def test_plain_counts_times_the_input_scale_are_as_large_as_normalised_ones(rng):
+    X, _, _ = multimodal(rng)
+    model = small(n_annotation_words=4, normalize="none", validation_fraction=None).fit(X)
+    weighted = X * np.where(np.arange(10) < 6, 1, model.annotation_weight_)
+    norms = np.sqrt((weighted**2).sum(axis=1).mean())
+    assert model.input_scale_ * norms == pytest.approx(np.sqrt(10))
+
+
 @pytest.mark.parametrize("given", ["visual words", "tags", "features", "everything"])
 def test_classes_are_predicted_from_any_modality(rng, given):
     X, features, y = multimodal(rng)
@@ -332,6 +345,13 @@ def test_fine_tuning_takes_over_the_scale_of_features_and_the_annotation_weight(
     )
     np.testing.assert_array_equal(tuned.feature_mean_, pretrained.feature_mean_)
     assert tuned.annotation_weight_ == pretrained.annotation_weight_
+
+
+def test_fine_tuning_without_the_features_of_pretraining_takes_them_as_missing(rng):
+    X, features, y = multimodal(rng)
+    pretrained = small(n_annotation_words=4).fit(X, global_features=features)
+    tuned = small(SupDeepDocNADE, init=pretrained, n_annotation_words=4).fit(X, y)
+    assert tuned.transform(X, global_features=features).shape == (400, 5)
 
 
 def test_a_pretrained_model_can_be_given_as_a_folder(topics, tmp_path):

@@ -172,6 +172,16 @@ def test_share_of_units_dropped_is_as_asked(rng):
         assert float((mask == 0).float().mean()) == pytest.approx(0.25, abs=0.02)
 
 
+def test_some_words_are_left_out_whole_for_the_classes_only(rng):
+    X = rng.poisson(3, (400, 20)) + 1
+    labels = Labels(np.eye(2, dtype=np.uint8)[np.arange(400) % 2], np.ones(400, bool))
+    minibatch, _ = make_trainer(rng, X, labels, word_dropout=0.25).load(np.arange(400), 3)
+    whole = minibatch.whole.numpy()
+    assert ((whole == 0) | (whole == X)).all()
+    assert (whole == 0).mean() == pytest.approx(0.25, abs=0.03)
+    np.testing.assert_array_equal(minibatch.context + minibatch.targets, X)
+
+
 # ---- devices ---------------------------------------------------------------------------------------------------------
 
 

@@ -54,6 +54,17 @@ def test_weight_decay_shrinks_matrices_but_not_biases(rng):
     np.testing.assert_array_equal(tensors["c"], before["c"])
 
 
+def test_a_parameter_that_learns_faster_or_is_excepted_does_not_decay_more(rng):
+    tensors = parameters(rng) | {"V": torch.ones(2, 2, dtype=torch.float64)}
+    for tensor in tensors.values():
+        tensor.grad = torch.zeros_like(tensor)
+    before = tensors["W"].clone()
+    options = {"kind": "adamw", "learning_rate": 0.1, "weight_decay": 0.5}
+    Solver(tensors, rates={"W": 7.0}, not_decayed=("V",), **options).step()
+    np.testing.assert_allclose(tensors["W"], 0.95 * before, rtol=1e-6)
+    np.testing.assert_array_equal(tensors["V"], 1)
+
+
 def test_max_norm_limits_the_weights_into_each_unit(rng):
     tensors = parameters(rng)
     before = tensors["W"].clone()

@@ -20,26 +20,24 @@ from sklearn.utils.validation import check_is_fitted
 from pictopic.models.base import BaseDocNADE
 from pictopic.models.checkpoint import Checkpoint
 from pictopic.models.deep_likelihood import DeepLikelihoodMixin
+from pictopic.models.deep_start import DeepStartMixin
 from pictopic.models.deep_training import DeepTrainer, InputOptions, TrainingOptions, split_documents
 from pictopic.models.documents import CHUNK, Documents, Statistics, check_documents, describe
-from pictopic.models.network import Network, initial_parameters, normalize_counts, parameter_shapes
+from pictopic.models.network import Network, normalize_counts, parameter_shapes
 from pictopic.models.parallel import in_parts
-from pictopic.models.parameters import word_frequencies
 from pictopic.models.softmax_output import torch_threads
 from pictopic.models.training import train
-from pictopic.models.tree import WordTree
 
 _LEARNING_RATES = {"adam": 0.0003, "adamw": 0.0003, "sgd": 0.03}
 _ROW_MULTIPLE = 16  # a matrix product gives a row the same bits for any number of rows that is a multiple of this
-# From how many words on normalize="auto" normalises.  That takes one number from Q, how long a document is: with few
-# words, too much is lost.
-_MANY_WORDS = 100
 _VALIDATION_DRAWS = 2000  # splits of held-out documents to look at, at most ten of each
 # Options that do not change what a run computes, or only how long it goes on: not part of a checkpoint's identity.
 _FREE_OPTIONS = {"n_iter_no_change", "checkpoint", "log_dir", "verbose", "warm_start", "init", "random_state", "n_jobs"}
 
 
-class BaseDeepDocNADE(DeepLikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BaseDeepDocNADE(
+    DeepStartMixin, DeepLikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Training and representation of a deep model; see `DeepDocNADE` for the options."""
 
     _parameter_constraints: ClassVar[dict] = {
@@ -177,88 +175,6 @@ class BaseDeepDocNADE(DeepLikelihoodMixin, ClassNamePrefixFeaturesOutMixin, Tran
         """Documents a step; "auto" is 128, or fewer where that would leave less than 12 steps a pass."""
         return min(128, max(8, n_documents // 12)) if self.batch_size == "auto" else self.batch_size
 
-    def _initialise(self, rng: np.random.RandomState, documents: Documents, statistics: Statistics) -> None:
-        n_words, sizes = documents.counts.shape[1], self._sizes()
-        if self.n_annotation_words > n_words:
-            raise ValueError(f"n_annotation_words={self.n_annotation_words}, but X has {n_words} columns only")
-        if not statistics.word_counts.any():
-            raise ValueError("X has no words: every row is empty")
-        self._solver_state = None
-        self.mean_length_ = statistics.mean_length
-        self.tree_ = WordTree(n_words, rng) if self.output == "tree" else None
-        n_classes = documents.labels.indicator.shape[1]
-        n_outputs = n_words if self.tree_ is None else self.tree_.n_nodes
-        shapes = parameter_shapes(n_words, sizes, n_outputs, n_classes, self.n_global_features_)
-        parameters = initial_parameters(rng, shapes)
-        self.annotation_weight_ = self._rho(statistics.word_counts)
-        self.normalize_ = self.normalize
-        if self.normalize == "auto":
-            self.normalize_ = "std" if n_words >= _MANY_WORDS else "none"
-        self.input_scale_ = self._input_scale(statistics, len(documents)) if self.normalize_ == "none" else 1.0
-        parameters["W.0"] *= np.float32(self.input_scale_)
-        self.feature_mean_, self.feature_scale_ = statistics.feature_mean, statistics.feature_scale
-        if self.bias_init == "base_rates":
-            counts = statistics.word_counts
-            rates = np.log(word_frequencies(counts)) if self.tree_ is None else self.tree_.base_rates(counts)
-            parameters["b"] = rates.astype(np.float32)
-        if self.init is not None:
-            self._start_from(self.init, parameters)
-        self._set_parameters(parameters)
-
-    def _start_from(self, init: Any, parameters: dict[str, np.ndarray]) -> None:
-        """Take over what a pretrained model learnt, all but the classes: U and d start fresh."""
-        if not isinstance(init, BaseEstimator):
-            from pictopic.models.persistence import load
-
-            init = load(init)
-        if not isinstance(init, BaseDeepDocNADE):
-            raise ValueError(f"init must be a fitted DeepDocNADE or SupDeepDocNADE, got {type(init).__name__}")
-        check_is_fitted(init)
-        if (self.tree_ is None) != (init.tree_ is None):
-            raise ValueError(f"init was trained with output={init.output!r}, this model has output={self.output!r}")
-        taken = {name: array.copy() for name, array in init.parameters_.items() if name not in ("U", "d")}
-        ours = {name: array.shape for name, array in parameters.items() if name not in ("U", "d")}
-        theirs = {name: array.shape for name, array in taken.items()}
-        if ours != theirs:
-            raise ValueError(f"init has parameters of other shapes: {theirs} instead of {ours}")
-        parameters.update(taken)
-        self.tree_ = init.tree_
-        self.feature_mean_, self.feature_scale_ = init.feature_mean_, init.feature_scale_
-        if self.normalize == "auto":
-            self.normalize_ = init.normalize_
-        if self.annotation_weight == "balanced":
-            self.annotation_weight_ = init.annotation_weight_
-
-    def _rho(self, word_counts: np.ndarray) -> float:
-        """The annotation weight: as given, or mean visual / mean annotation words, and 1 where either is absent."""
-        if self.annotation_weight != "balanced":
-            return float(self.annotation_weight)
-        cut = len(word_counts) - self.n_annotation_words
-        visual, annotation = int(word_counts[:cut].sum()), int(word_counts[cut:].sum())
-        return visual / annotation if visual and annotation else 1.0
-
-    def _input_scale(self, statistics: Statistics, n_documents: int) -> float:
-        """How much larger a row of unit variance is than one of plain (weighted) counts, on average."""
-        weights = np.ones(len(statistics.squares))
-        weights[len(weights) - self.n_annotation_words :] = self.annotation_weight_
-        norm = np.sqrt((weights**2 * statistics.squares).sum() / n_documents)
-        return float(np.sqrt(len(weights)) / norm)
-
-    def _weighted_words(self, word_counts: np.ndarray) -> float:
-        cut = len(word_counts) - self.n_annotation_words
-        return float(word_counts[:cut].sum() + self.annotation_weight_ * word_counts[cut:].sum())
-
-    def _check_same_shape(self, documents: Documents) -> None:
-        now = (documents.counts.shape[1], *self._sizes(), documents.labels.indicator.shape[1], self.n_global_features_)
-        p = self.parameters_
-        sizes = [len(p[f"c.{k}"]) for k in range(sum(name.startswith("c.") for name in p))]
-        before = (p["W.0"].shape[1], *sizes, len(p["d"]), p["P"].shape[1])
-        if now != before:
-            raise ValueError(
-                "warm_start: the model has (words, hidden units.., classes, global features) = "
-                f"{before}, but now there are {now}; fit a new model"
-            )
-
     def _identity(self, seed: int, statistics: Statistics, held_out: Documents | None) -> str:
         """What decides the result of a run, as JSON."""
         from pictopic.models.persistence import plain
@@ -312,7 +228,7 @@ class BaseDeepDocNADE(DeepLikelihoodMixin, ClassNamePrefixFeaturesOutMixin, Tran
         network, inputs = self._network(parameters), self._inputs()
         n_draws = int(np.clip(_VALIDATION_DRAWS // len(held_out), 1, 10))
         total = n_words = 0.0
-        with torch.inference_mode():
+        with torch.inference_mode(), torch_threads(self._n_jobs()):
             for k, chunk in enumerate(held_out.chunks()):
                 X = held_out.read(chunk)
                 f = torch.from_numpy(inputs.standardize(held_out.read_features(chunk), X.shape[0])).to(self.device)
