@@ -13,7 +13,6 @@ import csv
 from pathlib import Path
 
 import numpy as np
-from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
@@ -60,15 +59,16 @@ class Split:
         """MAP on the test part."""
         return mean_average_precision(self.Y_test, scores)
 
-    def linear(self, make, X: sparse.csr_array | np.ndarray, X_test, Cs) -> float:
-        """MAP of a linear classifier a label, its C chosen on the validation part."""
+    def linear(self, make, X, X_test, Cs, X_choice=None) -> float:
+        """MAP of a linear classifier a label; its C is chosen on the validation part of X, or of `X_choice`."""
 
-        def scores(C: float, rows: np.ndarray, X_new) -> np.ndarray:
-            classifier = OneVsRestClassifier(make(C)).fit(X[rows], self.Y[rows])
-            return classifier.decision_function(X_new)
+        def scores(C: float, X_given, Y_given, X_new) -> np.ndarray:
+            return OneVsRestClassifier(make(C)).fit(X_given, Y_given).decision_function(X_new)
 
-        found = [mean_average_precision(self.Y[self.validation], scores(C, self.part, X[self.validation])) for C in Cs]
-        return self.score(scores(Cs[int(np.argmax(found))], np.arange(len(self.Y)), X_test))
+        Z = X if X_choice is None else X_choice
+        a, b = self.part, self.validation
+        found = [mean_average_precision(self.Y[b], scores(C, Z[a], self.Y[a], Z[b])) for C in Cs]
+        return self.score(scores(Cs[int(np.argmax(found))], X, self.Y, X_test))
 
 
 def logistic(C: float) -> LogisticRegression:
@@ -76,13 +76,13 @@ def logistic(C: float) -> LogisticRegression:
     return LogisticRegression(C=C, max_iter=1000)
 
 
-def chosen_on_validation(split: Split, **options: object) -> SupDeepDocNADE:
-    """A model of all training rows, trained for the number of passes that was best on the validation part."""
+def chosen_on_validation(split: Split, **options: object) -> tuple[SupDeepDocNADE, SupDeepDocNADE]:
+    """A model that was stopped on the validation part, and one of all training rows, with as many passes."""
     options = {"n_annotation_words": split.X.shape[1], "random_state": split.seed, "validation_metric": "map"} | options
     a, b = split.part, split.validation
     trial = SupDeepDocNADE(**options).fit(split.X[a], split.Y[a], X_val=split.X[b], y_val=split.Y[b])
     passes = int(np.argmax(trial.history_["validation_score"])) + 1
-    return SupDeepDocNADE(**options).set_params(max_iter=passes, validation_fraction=None).fit(split.X, split.Y)
+    return trial, SupDeepDocNADE(**options).set_params(max_iter=passes, validation_fraction=None).fit(split.X, split.Y)
 
 
 def all_labels(splits: list[Split]) -> None:
@@ -90,15 +90,20 @@ def all_labels(splits: list[Split]) -> None:
     results: dict[str, list[float]] = {}
     for split in splits:
         tfidf = TfidfTransformer().fit(split.X)
-        model = chosen_on_validation(split)
+        trial, model = chosen_on_validation(split)
         found = {
             "TF-IDF + linear SVM": split.linear(
                 lambda C: LinearSVC(C=C), tfidf.transform(split.X), tfidf.transform(split.X_test), (0.03, 0.1, 0.3, 1.0)
             ),
             "logistic regression on counts": split.linear(logistic, split.X, split.X_test, (0.1, 0.3, 1.0, 3.0)),
             "SupDeepDocNADE, its own head": split.score(model.predict_proba(split.X_test)),
+            # The final model has seen the validation rows' labels: only the trial can say which C is good.
             "SupDeepDocNADE, linear classifier": split.linear(
-                logistic, model.transform(split.X), model.transform(split.X_test), (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+                logistic,
+                model.transform(split.X),
+                model.transform(split.X_test),
+                (1e-4, 1e-3, 1e-2, 1e-1, 1.0),
+                trial.transform(split.X),
             ),
         }
         for name, value in found.items():
@@ -125,7 +130,7 @@ def few_labels(splits: list[Split]) -> None:
                 random_state=split.seed,
             ).fit(split.X)  # fmt: skip
             for name, init in (("none", None), (f"{PRETRAINING} passes", pretrained)):
-                model = chosen_on_validation(few, n_components=sizes, init=init)
+                _, model = chosen_on_validation(few, n_components=sizes, init=init)
                 results.setdefault((layers, name), []).append(split.score(model.predict_proba(split.X_test)))
     for (layers, name), values in results.items():
         report(
