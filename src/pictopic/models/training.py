@@ -72,6 +72,17 @@ class _Run:
         default_factory=lambda: {"nll": [], "class_loss": [], "validation_score": [], "seconds": []}
     )
 
+    def count(self, nll: float, class_loss: float) -> None:
+        """Another minibatch is done."""
+        self.nll, self.class_loss = self.nll + nll, self.class_loss + class_loss
+        self.batch, self.step = self.batch + 1, self.step + 1
+
+    def end_epoch(self, n_words: float, n_labelled: int) -> None:
+        """The last minibatch of an epoch is done."""
+        self.history["nll"].append(self.nll / max(n_words, 1))
+        self.history["class_loss"].append(self.class_loss / max(n_labelled, 1))
+        self.epoch, self.batch, self.nll, self.class_loss = self.epoch + 1, 0, 0.0, 0.0
+
 
 def train(
     trainer: Trainer,
@@ -129,18 +140,23 @@ def train(
         After Ctrl-C, the best model so far (with a warning).
     """
     run = _Run(seed=int(rng.randint(2**31)))
-    best: Any = None
-    if checkpoint is not None:
-        run, best = _resume(checkpoint, identity, trainer, run)
-        checkpoint.begin(run.epoch)
+    saver = _Saver(checkpoint, identity, trainer)
+    run, best = saver.resume(run)
     begin = time.perf_counter() - (run.history["seconds"][-1] if run.history["seconds"] else 0.0)
     with Progress(max_iter, n_documents, verbose, name, log_dir) as progress:
         try:
             while run.epoch < max_iter and not (best is not None and run.epoch - run.best_epoch >= n_iter_no_change):
-                _run_epoch(trainer, run, best, n_documents, batch_size, checkpoint, identity, row_numbers, progress)
-                run.history["nll"].append(run.nll / max(n_words, 1))
-                run.history["class_loss"].append(run.class_loss / max(n_labelled, 1))
-                run.epoch, run.batch, run.nll, run.class_loss = run.epoch + 1, 0, 0.0, 0.0
+                order = np.random.default_rng([run.seed, run.epoch]).permutation(n_documents)
+                for documents, minibatch in _minibatches(trainer, run, order, batch_size):
+                    nll, class_loss = trainer.learn(*minibatch)
+                    if not np.isfinite(nll + class_loss):
+                        raise FloatingPointError(_bad_loss(nll + class_loss, run, documents, row_numbers, checkpoint))
+                    run.count(nll, class_loss)
+                    seen = min(run.batch * batch_size, n_documents)
+                    progress.advance(run.epoch * n_documents + seen, run.nll / seen)
+                    if seen < n_documents:
+                        saver.save_if_due(run, best)
+                run.end_epoch(n_words, n_labelled)
                 if validate is not None:
                     theta = trainer.parameters()
                     score = validate(theta)
@@ -149,8 +165,7 @@ def train(
                         run.best_score, run.best_epoch, best = score, run.epoch, theta
                 run.history["seconds"].append(time.perf_counter() - begin)
                 progress.report(run.epoch, run.history)
-                if checkpoint is not None and (checkpoint.due(run.epoch) or run.epoch == max_iter):
-                    _save(checkpoint, identity, trainer, run, best)
+                saver.save_if_due(run, best, at_once=run.epoch == max_iter)
         except KeyboardInterrupt:
             kept = f"the model of epoch {run.best_epoch}" if best is not None else f"the model after {run.epoch} epochs"
             warnings.warn(f"training of {name} was interrupted: keeping {kept}", stacklevel=3)
@@ -158,23 +173,11 @@ def train(
     return Outcome(theta, run.epoch, run.best_score, run.history)
 
 
-def _run_epoch(trainer, run, best, n_documents, batch_size, checkpoint, identity, row_numbers, progress) -> None:
-    """The rest of the current epoch."""
-    order = np.random.default_rng([run.seed, run.epoch]).permutation(n_documents)
-    parts = [order[start : start + batch_size] for start in range(0, n_documents, batch_size)]
-    for documents, minibatch in _minibatches(trainer, run, parts):
-        nll, class_loss = trainer.learn(*minibatch)
-        if not np.isfinite(nll + class_loss):
-            raise FloatingPointError(_bad_loss(nll + class_loss, run, documents, row_numbers, checkpoint))
-        run.nll, run.class_loss = run.nll + nll, run.class_loss + class_loss
-        run.batch, run.step = run.batch + 1, run.step + 1
-        progress.advance(run.epoch * n_documents + run.batch * batch_size, run.nll / (run.batch * batch_size))
-        if checkpoint is not None and run.batch < len(parts) and checkpoint.due(run.epoch):
-            _save(checkpoint, identity, trainer, run, best)
-
-
-def _minibatches(trainer: Trainer, run: _Run, parts: list[np.ndarray]) -> Iterator[tuple[np.ndarray, tuple[Any, ...]]]:
+def _minibatches(
+    trainer: Trainer, run: _Run, order: np.ndarray, batch_size: int
+) -> Iterator[tuple[np.ndarray, tuple[Any, ...]]]:
     """The epoch's minibatches that are still to come, read in the background if the trainer wants that."""
+    parts = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
 
     def load(k: int) -> tuple[np.ndarray, tuple[Any, ...]]:
         seed = int(np.random.default_rng([run.seed, epoch, k, 1]).integers(2**31))
@@ -204,30 +207,43 @@ def _bad_loss(value, run: _Run, documents, row_numbers, checkpoint: Checkpoint |
     )
 
 
-def _save(checkpoint: Checkpoint, identity: str, trainer: Trainer, run: _Run, best: Any) -> None:
-    from torch import from_numpy
+class _Saver:
+    """A run's way to its checkpoints and back; without a `Checkpoint`, nothing happens."""
 
-    state = trainer.state()
-    tensors = {f"trainer.{key}": tensor for key, tensor in state.pop("tensors").items()}
-    if best is not None:
-        tensors |= {f"best.{key}": from_numpy(np.ascontiguousarray(array)) for key, array in best.items()}
-    checkpoint.save(run.step, run.epoch, tensors, {"identity": identity, "trainer": state, "run": vars(run)})
+    def __init__(self, checkpoint: Checkpoint | None, identity: str, trainer: Trainer):
+        self.checkpoint, self.identity, self.trainer = checkpoint, identity, trainer
 
+    def save_if_due(self, run: _Run, best: Any, at_once: bool = False) -> None:
+        """Write the run down, if it is time to."""
+        if self.checkpoint is None or not (at_once or self.checkpoint.due(run.epoch)):
+            return
+        from torch import from_numpy
 
-def _resume(checkpoint: Checkpoint, identity: str, trainer: Trainer, run: _Run) -> tuple[_Run, Any]:
-    """The run to go on with, and its best parameters so far; the trainer is put into its state."""
-    found = checkpoint.load()
-    if found is None:
-        return run, None
-    tensors, state = found
-    if state.get("identity") != identity:
-        raise ValueError(
-            f"{checkpoint.folder} has a checkpoint of another run (other options or other data); "
-            "choose another folder, or delete that one"
-        )
-    trainer.resume({"tensors": _below(tensors, "trainer."), **state["trainer"]})
-    best = {name: tensor.numpy() for name, tensor in _below(tensors, "best.").items()}
-    return _Run(**state["run"]), best or None
+        state = self.trainer.state()
+        tensors = {f"trainer.{key}": tensor for key, tensor in state.pop("tensors").items()}
+        if best is not None:
+            tensors |= {f"best.{key}": from_numpy(np.ascontiguousarray(array)) for key, array in best.items()}
+        content = {"identity": self.identity, "trainer": state, "run": vars(run)}
+        self.checkpoint.save(run.step, run.epoch, tensors, content)
+
+    def resume(self, run: _Run) -> tuple[_Run, Any]:
+        """The run to go on with, and its best parameters so far; the trainer is put into its state."""
+        if self.checkpoint is None:
+            return run, None
+        found = self.checkpoint.load()
+        best = None
+        if found is not None:
+            tensors, state = found
+            if state.get("identity") != self.identity:
+                raise ValueError(
+                    f"{self.checkpoint.folder} has a checkpoint of another run (other options or other data); "
+                    "choose another folder, or delete that one"
+                )
+            self.trainer.resume({"tensors": _below(tensors, "trainer."), **state["trainer"]})
+            run = _Run(**state["run"])
+            best = {name: tensor.numpy() for name, tensor in _below(tensors, "best.").items()} or None
+        self.checkpoint.begin(run.epoch)
+        return run, best
 
 
 def _below(tensors: dict[str, Any], prefix: str) -> dict[str, Any]:
