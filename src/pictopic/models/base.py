@@ -18,6 +18,7 @@ from pictopic.models.labels import Labels
 from pictopic.models.likelihood import LikelihoodMixin
 from pictopic.models.parallel import in_parts
 from pictopic.models.parameters import Options, Theta, initial_theta, word_frequencies
+from pictopic.models.trained import TrainedMixin
 from pictopic.models.training import train
 from pictopic.models.tree import WordTree
 
@@ -26,7 +27,7 @@ _VALIDATION_WORDS = 20_000  # held-out words to look at, in up to ten orders
 _LEARNING_RATES = {"adam": 0.0003, "sgd": 0.05}
 
 
-class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BaseDocNADE(LikelihoodMixin, TrainedMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Training, likelihood and representation of a shallow model; see `DocNADE` for the options."""
 
     _parameter_constraints: ClassVar[dict] = {
@@ -59,10 +60,6 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
-    # What `partial_fit` goes on from: the solver's memory and its random numbers.
-    _solver_state: dict[str, Any] | None = None
-    _solver_rng: np.random.RandomState | None = None
-
     # ---- training ----------------------------------------------------------------------------------------------
 
     def _fit(self, X: sparse.csr_array, labels: Labels, held_out: tuple[sparse.csr_array, Labels] | None) -> None:
@@ -94,20 +91,13 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             verbose=int(self.verbose),
             name=type(self).__name__,
         )
-        self._set_theta(outcome.theta)
-        self._solver_state = None
-        self.n_iter_ = outcome.n_iter
-        self.best_validation_score_ = outcome.best_score
-        self.history_ = outcome.history
-        self.data_fingerprint_ = fingerprint(X, labels.indicator)
+        self._keep(outcome, fingerprint(X, labels.indicator))
 
     def _partial_fit(self, X: sparse.csr_array, labels: Labels) -> None:
         """One pass over X, going on from where the last call ended."""
         rng = self._solver_rng if self._solver_rng is not None else check_random_state(self.random_state)
         if not hasattr(self, "components_"):
             self._initialise(rng, X, labels)
-            self.history_ = {}
-            self.n_iter_ = 0
         # How many more documents will come, nobody knows: not to be smoothed as if this were all.
         trainer = self._trainer(X, labels, auto_smoothing=0.0)
         if self._solver_state is not None:
@@ -123,13 +113,7 @@ class BaseDocNADE(LikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             rng=rng,
             name=type(self).__name__,
         )
-        self._set_theta(outcome.theta)
-        self._solver_state, self._solver_rng = trainer.state(), rng
-        self.n_iter_ += 1
-        for name, values in outcome.history.items():
-            self.history_.setdefault(name, []).extend(values)
-        self.best_validation_score_ = None
-        self.data_fingerprint_ = fingerprint(X, labels.indicator)
+        self._keep_pass(outcome, trainer, rng, fingerprint(X, labels.indicator))
 
     def _batch_size(self, n_documents: int) -> int:
         """Documents a step; "auto" is 100, or fewer where that would leave less than 12 steps a pass."""

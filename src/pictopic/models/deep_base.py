@@ -26,6 +26,7 @@ from pictopic.models.documents import CHUNK, Documents, Statistics, check_docume
 from pictopic.models.network import Network, normalize_counts, parameter_shapes
 from pictopic.models.parallel import in_parts
 from pictopic.models.softmax_output import torch_threads
+from pictopic.models.trained import TrainedMixin
 from pictopic.models.training import train
 
 _LEARNING_RATES = {"adam": 0.0003, "adamw": 0.0003, "sgd": 0.03}
@@ -36,7 +37,7 @@ _FREE_OPTIONS = {"n_iter_no_change", "checkpoint", "log_dir", "verbose", "warm_s
 
 
 class BaseDeepDocNADE(
-    DeepStartMixin, DeepLikelihoodMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    DeepStartMixin, DeepLikelihoodMixin, TrainedMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     """Training and representation of a deep model; see `DeepDocNADE` for the options."""
 
@@ -79,9 +80,6 @@ class BaseDeepDocNADE(
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "parameters_")
 
-    # What `partial_fit` goes on from: the solver's memory and its random numbers.
-    _solver_state: dict[str, Any] | None = None
-    _solver_rng: np.random.RandomState | None = None
     parameters_: dict[str, np.ndarray]
 
     # ---- training ----------------------------------------------------------------------------------------------
@@ -134,12 +132,7 @@ class BaseDeepDocNADE(
             verbose=int(self.verbose),
             name=type(self).__name__,
         )
-        self._set_parameters(outcome.theta)
-        self._solver_state = None
-        self.n_iter_ = outcome.n_iter
-        self.best_validation_score_ = outcome.best_score
-        self.history_ = outcome.history
-        self.data_fingerprint_ = statistics.fingerprint
+        self._keep(outcome, statistics.fingerprint)
 
     def _partial_fit(self, documents: Documents) -> None:
         """One pass over the documents, going on from where the last call ended."""
@@ -147,8 +140,6 @@ class BaseDeepDocNADE(
         statistics = describe(documents)
         if not hasattr(self, "parameters_"):
             self._initialise(rng, documents, statistics)
-            self.history_ = {}
-            self.n_iter_ = 0
         trainer = self._trainer(documents, n_steps=0)
         if self._solver_state is not None:
             trainer.resume(self._solver_state)
@@ -163,13 +154,7 @@ class BaseDeepDocNADE(
             rng=rng,
             name=type(self).__name__,
         )
-        self._set_parameters(outcome.theta)
-        self._solver_state, self._solver_rng = trainer.state(), rng
-        self.n_iter_ += 1
-        for name, values in outcome.history.items():
-            self.history_.setdefault(name, []).extend(values)
-        self.best_validation_score_ = None
-        self.data_fingerprint_ = statistics.fingerprint
+        self._keep_pass(outcome, trainer, rng, statistics.fingerprint)
 
     def _batch_size(self, n_documents: int) -> int:
         """Documents a step; "auto" is 128, or fewer where that would leave less than 12 steps a pass."""
@@ -242,7 +227,7 @@ class BaseDeepDocNADE(
 
     # ---- parameters --------------------------------------------------------------------------------------------
 
-    def _set_parameters(self, parameters: dict[str, np.ndarray]) -> None:
+    def _set_theta(self, parameters: dict[str, np.ndarray]) -> None:
         self.parameters_ = parameters
 
     @property
@@ -256,7 +241,7 @@ class BaseDeepDocNADE(
 
     def _set_arrays(self, arrays: dict[str, np.ndarray]) -> None:
         self.feature_mean_, self.feature_scale_ = arrays.pop("feature_mean"), arrays.pop("feature_scale")
-        self._set_parameters(arrays)
+        self._set_theta(arrays)
 
     def _array_shapes(self, n_words: int, n_outputs: int, n_classes: int, learnt: dict) -> dict[str, tuple[int, ...]]:
         n_features = learnt["n_global_features_"]

@@ -33,7 +33,7 @@ class DeepStartMixin:
         _solver_state: dict[str, Any] | None
 
         def _sizes(self) -> tuple[int, ...]: ...
-        def _set_parameters(self, parameters: dict[str, np.ndarray]) -> None: ...
+        def _set_theta(self, parameters: dict[str, np.ndarray]) -> None: ...
 
     def _initialise(self, rng: np.random.RandomState, documents: Documents, statistics: Statistics) -> None:
         """Set everything that training starts from: fresh, or a pretrained model's."""
@@ -62,7 +62,7 @@ class DeepStartMixin:
             if ours != theirs:
                 raise ValueError(f"init has parameters of other shapes: {theirs} instead of {ours}")
             parameters |= taken
-        self._set_parameters(parameters)
+        self._set_theta(parameters)
 
     def _fresh_parameters(self, rng, documents: Documents, statistics: Statistics) -> dict[str, np.ndarray]:
         n_words, n_classes = documents.counts.shape[1], documents.labels.indicator.shape[1]
