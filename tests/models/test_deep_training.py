@@ -55,7 +55,7 @@ def test_context_and_targets_make_up_the_weighted_document(data):
     np.testing.assert_allclose(context + targets, X * weights, rtol=1e-6)
     assert (context >= 0).all()
     assert (targets >= 0).all()
-    words, rest = (X * weights).sum(axis=1), targets.numpy().sum(axis=1)
+    words, rest = (X * weights).sum(axis=1), targets.sum(axis=1)
     np.testing.assert_allclose(scale, [w / r if r else 0 for w, r in zip(words, rest, strict=True)], rtol=1e-5)
     if split == "ordering":
         assert (rest[words > 0] > 0).all()
@@ -114,7 +114,7 @@ def test_gradients_equal_finite_differences(rng, tree, multi_label, activation):
         inputs(1.5, 2, "std", 2), np.float64, multi_label=multi_label, dropout=0.3,
     )  # fmt: skip
     minibatch, seed = trainer.load(np.arange(8), 1)
-    for name in ("context", "targets", "scale", "features", "whole", "labels"):
+    for name in ("x", "targets", "scale", "features", "labels"):
         setattr(minibatch, name, getattr(minibatch, name).double())
     masks = [mask.double() for mask in trainer.masks(8, 1)]
     trainer.masks = lambda n, seed: masks
@@ -154,14 +154,24 @@ def test_rows_in_one_pass_lose_as_much_as_in_two(rng):
     with torch.no_grad():
         nll, class_loss = trainer.losses(minibatch, seed)
     masks, known = trainer.masks(8, seed), minibatch.known
-    h = trainer.network.hidden(minibatch.context, minibatch.features, masks)
-    whole = trainer.network.hidden(
-        (minibatch.context + minibatch.targets)[known], minibatch.features[known], [m[known] for m in masks]
-    )
+    h = trainer.network.hidden(minibatch.x[:8], minibatch.features, masks)
+    np.testing.assert_array_equal(minibatch.x[8:], (minibatch.x[:8] + minibatch.targets)[known])
+    whole = trainer.network.hidden(minibatch.x[8:], minibatch.features[known], [m[known] for m in masks])
     by_hand = (minibatch.scale * trainer.network.word_losses(h, minibatch.targets)).sum()
     scores = trainer.network.class_scores(whole).log_softmax(1)
     assert nll.item() == pytest.approx(by_hand.item(), rel=1e-5)
     assert class_loss.item() == pytest.approx(-(scores * minibatch.labels).sum().item(), rel=1e-5)
+
+
+def test_gradients_of_a_step_do_not_contain_those_of_the_step_before(rng):
+    """Gradients are written into the same memory: a class without labels in a minibatch must have none."""
+    X = rng.poisson(1, (8, 6))
+    labels = Labels(np.eye(3, dtype=np.uint8)[rng.randint(3, size=8)], np.arange(8) < 4)
+    trainer = make_trainer(rng, X, labels)
+    trainer.learn(*trainer.load(np.arange(4), 1))
+    assert trainer.network.U.grad.any()
+    trainer.learn(*trainer.load(np.arange(4, 8), 1))
+    assert not trainer.network.U.grad.any()
 
 
 def test_share_of_units_dropped_is_as_asked(rng):
@@ -176,10 +186,10 @@ def test_some_words_are_left_out_whole_for_the_classes_only(rng):
     X = rng.poisson(3, (400, 20)) + 1
     labels = Labels(np.eye(2, dtype=np.uint8)[np.arange(400) % 2], np.ones(400, bool))
     minibatch, _ = make_trainer(rng, X, labels, word_dropout=0.25).load(np.arange(400), 3)
-    whole = minibatch.whole.numpy()
+    whole = minibatch.x[400:].numpy()
     assert ((whole == 0) | (whole == X)).all()
     assert (whole == 0).mean() == pytest.approx(0.25, abs=0.03)
-    np.testing.assert_array_equal(minibatch.context + minibatch.targets, X)
+    np.testing.assert_array_equal(minibatch.x[:400] + minibatch.targets, X)
 
 
 # ---- devices ---------------------------------------------------------------------------------------------------------

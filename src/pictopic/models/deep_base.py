@@ -23,7 +23,7 @@ from pictopic.models.deep_likelihood import DeepLikelihoodMixin
 from pictopic.models.deep_start import DeepStartMixin
 from pictopic.models.deep_training import DeepTrainer, InputOptions, TrainingOptions, split_documents
 from pictopic.models.documents import CHUNK, Documents, Statistics, check_documents, describe
-from pictopic.models.network import Network, normalize_counts, parameter_shapes
+from pictopic.models.network import Network, parameter_shapes
 from pictopic.models.parallel import in_parts
 from pictopic.models.softmax_output import torch_threads
 from pictopic.models.trained import TrainedMixin
@@ -217,11 +217,11 @@ class BaseDeepDocNADE(
             for k, chunk in enumerate(held_out.chunks()):
                 X = held_out.read(chunk)
                 f = torch.from_numpy(inputs.standardize(held_out.read_features(chunk), X.shape[0])).to(self.device)
-                n_words += float(inputs.weigh(X).sum(dtype=np.float64)) * n_draws
+                n_words += float(inputs.lengths(X).sum()) * n_draws
                 for draw in range(n_draws):
                     split = split_documents(X, "ordering", inputs, seed + 10 * k + draw)
-                    context, targets, scale = (tensor.to(self.device) for tensor in split)
-                    h = network.hidden(normalize_counts(context, inputs.normalize), f)
+                    context, targets, scale = (torch.from_numpy(array).to(self.device) for array in split)
+                    h = network.hidden(context, f)
                     total += float((scale * network.word_losses(h, targets)).double().sum())
         return -total / max(n_words, 1.0)
 
@@ -306,13 +306,11 @@ class BaseDeepDocNADE(
                 n = rows.stop - start
                 padded = -(-n // _ROW_MULTIPLE) * _ROW_MULTIPLE
                 x = np.zeros((padded, self.n_features_in_), np.float32)
-                inputs.weigh(documents.read(rows)).toarray(out=x[:n])
+                inputs.fill(documents.read(rows), x)
                 f = np.zeros((padded, len(inputs.feature_mean)), np.float32)
                 f[:n] = inputs.standardize(documents.read_features(rows), n)
                 with torch.inference_mode():
-                    counts = torch.from_numpy(x).to(self.device)
-                    h = network.hidden(normalize_counts(counts, inputs.normalize), torch.from_numpy(f).to(self.device))
-                    use(rows, h)
+                    use(rows, network.hidden(torch.from_numpy(x).to(self.device), torch.from_numpy(f).to(self.device)))
 
         # A thread for each part, and one thread for each matrix product: its bits are then the same for any `n_jobs`.
         with torch_threads(1):

@@ -11,9 +11,10 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn import functional
 
+from pictopic.kernels.rows import NORMALIZATIONS, fill_rows
 from pictopic.kernels.splits import split_each_word, split_orderings
 from pictopic.models.documents import Documents
-from pictopic.models.network import Network, normalize_counts
+from pictopic.models.network import Network
 from pictopic.models.softmax_output import torch_threads
 from pictopic.models.solver import Solver, scheduled
 from pictopic.models.training import Trainer
@@ -31,12 +32,21 @@ class InputOptions:
     feature_mean: np.ndarray  # (F,)
     feature_scale: np.ndarray  # (F,)
 
-    def weigh(self, X: sparse.csr_array) -> sparse.csr_array:
-        """Counts (float32), those of annotation words times rho."""
-        weights = X.data.astype(np.float32)
-        if self.annotation_weight != 1.0 and self.n_annotation_words:
-            weights[X.indices >= X.shape[1] - self.n_annotation_words] *= np.float32(self.annotation_weight)
-        return sparse.csr_array((weights, X.indices, X.indptr), shape=X.shape)
+    def fill(self, X: sparse.csr_array, out: np.ndarray, counts: np.ndarray | None = None, plain: bool = False) -> None:
+        """Write rows of X, weighted and (unless `plain`) normalised, into an array of zeros.
+
+        `counts` stands in for the entries of X.
+        """
+        counts = X.data if counts is None else counts
+        kind = NORMALIZATIONS["none" if plain else self.normalize]
+        n_visual = X.shape[1] - self.n_annotation_words
+        fill_rows(X.indptr, X.indices, counts, n_visual, float(self.annotation_weight), kind, out)
+
+    def lengths(self, X: sparse.csr_array) -> np.ndarray:
+        """Number of words of each row, those of annotation words times rho."""
+        weights = np.ones(X.shape[1])
+        weights[X.shape[1] - self.n_annotation_words :] = self.annotation_weight
+        return X @ weights
 
     def standardize(self, features: np.ndarray | None, n: int) -> np.ndarray:
         """Global features (n, F) on a common scale; missing ones at their mean, 0."""
@@ -72,25 +82,29 @@ class TrainingOptions:
 class Minibatch:
     """Split documents, ready for the network."""
 
-    context: Tensor  # (B, Q) weighted counts of the words given
+    x: Tensor  # (B + K, Q) input: the words given; below them all words of the documents with labels, or most of them
     targets: Tensor  # (B, Q) weighted counts of the words to predict
     scale: Tensor  # (B,) D / (D - k), 0 where nothing is to predict
     features: Tensor  # (B, F)
     known: Tensor  # (K,) numbers of the documents with labels
-    whole: Tensor  # (K, Q) weighted counts of all their words, or of most of them
     labels: Tensor  # (K, C) 0 or 1
 
 
-def split_documents(X: sparse.csr_array, split: str, inputs: InputOptions, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Random contexts and targets of documents, as weighted counts (B, Q), and D / (D - k), (B,)."""
+def split_documents(
+    X: sparse.csr_array, split: str, inputs: InputOptions, seed: int, n_more: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Split documents at random: input (B, Q) and `n_more` rows of zeros, targets (B, Q), and D / (D - k), (B,)."""
+    n, n_words = X.shape
     drawn = np.empty_like(X.data)
     _SPLITS[split](X.indptr, X.data, seed, drawn)
-    context = inputs.weigh(sparse.csr_array((drawn, X.indices, X.indptr), shape=X.shape))
-    whole = inputs.weigh(X)
-    rest = sparse.csr_array((whole.data - context.data, X.indices, X.indptr), shape=X.shape)
-    all_words, targets = (np.asarray(m.sum(axis=1, dtype=np.float64)).ravel() for m in (whole, rest))
-    scale = np.divide(all_words, targets, out=np.zeros_like(targets), where=targets > 0).astype(np.float32)
-    return torch.from_numpy(context.toarray()), torch.from_numpy(rest.toarray()), torch.from_numpy(scale)
+    x = np.zeros((n + n_more, n_words), np.float32)
+    targets = np.zeros((n, n_words), np.float32)
+    inputs.fill(X, x, drawn)
+    rest = X.data - drawn
+    inputs.fill(X, targets, rest, plain=True)
+    n_targets = inputs.lengths(sparse.csr_array((rest, X.indices, X.indptr), shape=X.shape))
+    scale = np.divide(inputs.lengths(X), n_targets, out=np.zeros(n), where=n_targets > 0)
+    return x, targets, scale.astype(np.float32)
 
 
 class DeepTrainer(Trainer):
@@ -121,16 +135,14 @@ class DeepTrainer(Trainer):
     def load(self, documents: np.ndarray, seed: int) -> tuple[Minibatch, int]:
         """Read and split documents; runs in the background."""
         X = self.documents.read(documents)
-        context, targets, scale = split_documents(X, self.options.split, self.inputs, seed)
         labels = self.documents.read_labels(documents)
-        features = self.inputs.standardize(self.documents.read_features(documents), len(documents))
         known = np.flatnonzero(labels.known) if labels.indicator.shape[1] else np.zeros(0, np.int64)
-        minibatch = Minibatch(
-            context, targets, scale, torch.from_numpy(features), torch.from_numpy(known),
-            torch.from_numpy(self.inputs.weigh(self.drop_words(X[known], seed)).toarray()),
-            torch.from_numpy(labels.indicator[known].astype(np.float32)),
-        )  # fmt: skip
-        return minibatch, seed
+        x, targets, scale = split_documents(X, self.options.split, self.inputs, seed, len(known))
+        if known.size:
+            self.inputs.fill(self.drop_words(X[known], seed), x[len(documents) :])
+        features = self.inputs.standardize(self.documents.read_features(documents), len(documents))
+        indicator = labels.indicator[known].astype(np.float32)
+        return Minibatch(*map(torch.from_numpy, (x, targets, scale, features, known, indicator))), seed
 
     def drop_words(self, X: sparse.csr_array, seed: int) -> sparse.csr_array:
         """Documents of which some words (all occurrences of them) are left out at random."""
@@ -157,16 +169,13 @@ class DeepTrainer(Trainer):
 
     def losses(self, minibatch: Minibatch, seed: int) -> tuple[Tensor, Tensor]:
         """Sums over the documents of the estimated -log p(v) and of -log p(y | v)."""
-        x = normalize_counts(minibatch.context, self.inputs.normalize)  # (B, Q)
-        again = None
-        supervised = len(minibatch.known) > 0
-        if supervised:
-            # The documents with labels once more, with all their words: one pass for both.
-            again = minibatch.known
-            x = torch.cat([x, normalize_counts(minibatch.whole, self.inputs.normalize)])
-        h = self.network.hidden(x, minibatch.features, self.masks(len(minibatch.scale), seed), again)
         n = len(minibatch.scale)
-        nll = class_loss = torch.zeros((), device=x.device)
+        supervised = len(minibatch.known) > 0
+        # One pass for the words (the first n rows) and for the classes.
+        h = self.network.hidden(
+            minibatch.x, minibatch.features, self.masks(n, seed), minibatch.known if supervised else None
+        )
+        nll = class_loss = torch.zeros((), device=h.device)
         if self.options.generative > 0:
             nll = (minibatch.scale * self.network.word_losses(h[:n], minibatch.targets)).sum()
         if supervised:

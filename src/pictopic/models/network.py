@@ -104,37 +104,68 @@ class Network(nn.Module):
         x[:B], and x[B:] for the documents whose numbers are in `again`.  So P f is computed once, and both rows of a
         document have the same mask.
         """
-        act = functional.linear(x, self.W[0], self.c[0])  # (R, H1)
+        act = linear(x, self.W[0], self.c[0])  # (R, H1)
         if f is not None and f.shape[1]:
-            act = act + _twice(functional.linear(f, self.P), again)
+            act = act + _twice(linear(f, self.P), again)
         h = self.activation(act)
         for layer in range(1, len(self.W)):
             if masks is not None:
                 h = h * _twice(masks[layer - 1], again)
-            h = self.activation(functional.linear(h, self.W[layer], self.c[layer]))  # (R, H)
+            h = self.activation(linear(h, self.W[layer], self.c[layer]))  # (R, H)
         return h if masks is None else h * _twice(masks[-1], again)
 
     def class_scores(self, h: Tensor) -> Tensor:
         """Scores d + U h of the classes: (R, HN) -> (R, C)."""
-        return functional.linear(h, self.U, self.d)
+        return linear(h, self.U, self.d)
 
     def word_losses(self, h: Tensor, targets: Tensor) -> Tensor:
         """Sum of -log p over each row's target words, given h (R, HN) and their counts (R, Q): (R,)."""
         if self.tree is not None:
             return self._tree_losses(h, targets, self.tree)
-        return -(functional.linear(h, self.V, self.b).log_softmax(1) * targets).sum(1)
+        return -(linear(h, self.V, self.b).log_softmax(1) * targets).sum(1)
 
     def log_p_words(self, h: Tensor) -> Tensor:
         """Log p(next word) of all words: (R, HN) -> (R, Q)."""
-        scores = functional.linear(h, self.V, self.b)  # (R, Q) or (R, T)
+        scores = linear(h, self.V, self.b)  # (R, Q) or (R, T)
         return scores.log_softmax(1) if self.tree is None else self.tree.log_p_leaves(scores)[:, self.tree.leaf_of_word]
 
     def _tree_losses(self, h: Tensor, targets: Tensor, tree: _TreeTables) -> Tensor:
         """As `word_losses`, from the decisions on the paths to the target words; other nodes are not computed."""
         right, both = tree.turns(targets)  # (R, T) how often a target's path turns right at a node, and passes it
         passed = (both > 0).any(0).nonzero()[:, 0]  # (t,) nodes that any row passes
-        scores = functional.linear(h, self.V[passed], self.b[passed])  # (R, t)
+        scores = linear(h, self.V[passed], self.b[passed])  # (R, t)
         return (both[:, passed] * functional.softplus(scores) - right[:, passed] * scores).sum(1)
+
+
+class _Linear(torch.autograd.Function):
+    """The product x weight^T; weight's gradient is written where that of the last step was.
+
+    Otherwise 100 MB of fresh memory are asked for and given back in every step of a large network, which takes a tenth of
+    its time.  So a weight may have a part in one product only.
+    """
+
+    @staticmethod
+    def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.weight, ctx.bias = weight, bias
+        return x @ weight.T if bias is None else torch.addmm(bias, x, weight.T)
+
+    @staticmethod
+    def backward(ctx, delta: Tensor) -> tuple[Tensor | None, None, Tensor | None]:
+        (x,), weight = ctx.saved_tensors, ctx.weight
+        memory = getattr(weight, "gradient_memory", None)
+        if memory is None or memory.dtype != weight.dtype:
+            memory = weight.gradient_memory = torch.empty_like(weight)
+        weight.grad = torch.mm(delta.T, x, out=memory)
+        delta_x = delta @ weight if ctx.needs_input_grad[0] else None
+        return delta_x, None, None if ctx.bias is None else delta.sum(0)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Product x weight^T + bias: (R, n) -> (R, m), for a weight (m, n)."""
+    if torch.is_grad_enabled() and weight.is_leaf and weight.requires_grad:
+        return _Linear.apply(x, weight, bias)
+    return functional.linear(x, weight, bias)
 
 
 def _twice(rows: Tensor, again: Tensor | None) -> Tensor:

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from pictopic.models.parameters import ADAM_BETAS, average_decay
 
+_EXACT_STEPS = 200  # steps after each of which the averages are moved; then after every few
+_AVERAGE_EVERY = 4
 WARM_UP = 0.05  # share of the steps in which a cosine schedule rises to the full rate
 
 
@@ -88,8 +90,10 @@ class Solver:
                 if tensor.ndim == 2:
                     norms = torch.linalg.vector_norm(tensor, dim=1, keepdim=True)
                     tensor.mul_((self.max_norm / norms.clamp_min(1e-12)).clamp_max(1.0))
-        if self.averaging:
-            weight = 1 - average_decay(self.averaging, self.n_done)
+        # Later on, every few steps do: the average hardly moves in one, but all of it has to be read and written.
+        every = 1 if self.n_done < _EXACT_STEPS else _AVERAGE_EVERY
+        if self.averaging and self.n_done % every == 0:
+            weight = 1 - average_decay(self.averaging, self.n_done) ** every
             torch._foreach_lerp_(list(self.averages.values()), list(self.parameters.values()), weight)
 
     def used(self) -> dict[str, Tensor]:
