@@ -132,6 +132,10 @@ def few_labels(splits: list[Split]) -> None:
             for name, init in (("none", None), (f"{PRETRAINING} passes", pretrained)):
                 _, model = chosen_on_validation(few, n_components=sizes, init=init)
                 results.setdefault((layers, name), []).append(split.score(model.predict_proba(split.X_test)))
+        report(
+            f"{LABELLED:.0%} of the labels, split {split.seed}",
+            **{f"{layers} layers, pretraining {name}": values[-1] for (layers, name), values in results.items()},
+        )
     for (layers, name), values in results.items():
         report(
             f"MAP with {LABELLED:.0%} of the labels", layers=layers, pretraining=name, mean=float(np.mean(values)),

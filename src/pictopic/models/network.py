@@ -140,8 +140,8 @@ class Network(nn.Module):
 class _Linear(torch.autograd.Function):
     """The product x weight^T; weight's gradient is written where that of the last step was.
 
-    Otherwise 100 MB of fresh memory are asked for and given back in every step of a large network, which takes a tenth of
-    its time.  So a weight may have a part in one product only.
+    Otherwise 100 MB of fresh memory are asked for and given back in every step of a large network, which takes a tenth
+    of its time.  So a weight may have a part in one product only.
     """
 
     @staticmethod
