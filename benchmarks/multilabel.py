@@ -24,7 +24,7 @@ from benchmarks.timing import report
 from pictopic import DeepDocNADE, SupDeepDocNADE, Vocabulary
 
 LABELLED = 0.1  # share of the labels that is known in the second part
-PRETRAINING = 40  # passes
+PRETRAINING = 100  # passes
 
 
 def read(data: Path) -> tuple[list[list[str]], np.ndarray]:

@@ -23,7 +23,7 @@ def options(**changes):
     defaults = {
         "split": "ordering", "generative": 0.3, "word_dropout": 0.0, "multi_label": False, "dropout": 0.0,
         "solver": "sgd", "learning_rate": 0.1, "schedule": "constant", "n_steps": 10, "averaging": 0.0,
-        "weight_decay": 0.0, "max_norm": None, "input_scale": 1.0, "n_jobs": 1, "device": "cpu",
+        "weight_decay": 0.0, "max_norm": None, "input_scale": 1.0, "pretrained": False, "n_jobs": 1, "device": "cpu",
     }  # fmt: skip
     return TrainingOptions(**(defaults | changes))
 
@@ -172,6 +172,18 @@ def test_gradients_of_a_step_do_not_contain_those_of_the_step_before(rng):
     assert trainer.network.U.grad.any()
     trainer.learn(*trainer.load(np.arange(4, 8), 1))
     assert not trainer.network.U.grad.any()
+
+
+def test_fine_tuning_moves_classes_ten_times_and_the_rest_a_fifth_as_far(rng):
+    X, labels = rng.poisson(1, (8, 6)), Labels(np.eye(3, dtype=np.uint8)[rng.randint(3, size=8)], np.ones(8, bool))
+    moved = {}
+    for pretrained in (False, True):
+        trainer = make_trainer(np.random.RandomState(0), X, labels, pretrained=pretrained)
+        before = {name: tensor.detach().clone() for name, tensor in trainer.network.named_parameters()}
+        trainer.learn(*trainer.load(np.arange(8), 1))
+        moved[pretrained] = {name: trainer.network.get_parameter(name).detach() - old for name, old in before.items()}
+    for name, factor in {"U": 10, "d": 10, "W.0": 0.2, "W.1": 0.2, "V": 0.2, "c.0": 0.2}.items():
+        np.testing.assert_allclose(moved[True][name], factor * moved[False][name], rtol=1e-2, atol=1e-6)
 
 
 def test_share_of_units_dropped_is_as_asked(rng):

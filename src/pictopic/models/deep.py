@@ -53,7 +53,8 @@ class DeepDocNADE(BaseDeepDocNADE):
     schedule : {"constant", "cosine"}, default="constant"
         "cosine": the rate rises for a twentieth of `max_iter` and then falls to zero at its end.
     weight_decay : float, default=0.05
-        Share by which matrices would shrink in a pass over the documents; only with ``solver="adamw"``.
+        Share by which matrices (all but V) would shrink in a pass over the documents, and no more than three times the
+        learning rate in a step; only with ``solver="adamw"``.
     max_norm : float or None, default=None
         Largest norm of the weights that come into a unit.
     n_annotation_words : int, default=0
@@ -275,7 +276,8 @@ class SupDeepDocNADE(DeepSupervisedMixin, BaseDeepDocNADE):
         What training stops on: the class loss of the held-out documents, their accuracy, or the mean over classes of
         the average precision (for several classes a document).
     init : estimator or path, optional
-        A pretrained `DeepDocNADE` (or another `SupDeepDocNADE`); U and d start fresh.
+        A pretrained `DeepDocNADE` (or another `SupDeepDocNADE`).  U and d start fresh and learn ten times as fast;
+        the rest learns a fifth as fast, so that it does not forget what it knows.
     n_components, output, activation, annotation_weight, split, normalize, max_iter, batch_size, solver, learning_rate
         See `DeepDocNADE`.
     schedule, weight_decay, max_norm, n_annotation_words, dropout, averaging, bias_init, validation_fraction

@@ -31,6 +31,7 @@ from pictopic.models.training import train
 
 _LEARNING_RATES = {"adam": 0.0003, "adamw": 0.0003, "sgd": 0.03}
 _ROW_MULTIPLE = 16  # a matrix product gives a row the same bits for any number of rows that is a multiple of this
+_MAX_DECAY = 3.0  # in a small collection, a pass has too few steps to make up for what decays
 _VALIDATION_DRAWS = 2000  # splits of held-out documents to look at, at most ten of each
 # Options that do not change what a run computes, or only how long it goes on: not part of a checkpoint's identity.
 _FREE_OPTIONS = {"n_iter_no_change", "checkpoint", "log_dir", "verbose", "warm_start", "init", "random_state", "n_jobs"}
@@ -189,7 +190,8 @@ class BaseDeepDocNADE(
             schedule=self.schedule if n_steps else "constant",
             n_steps=n_steps,
             averaging=self.averaging or 0.0,
-            weight_decay=self.weight_decay / (steps_a_pass * rate),  # a step shrinks by rate * this
+            weight_decay=min(self.weight_decay / (steps_a_pass * rate), _MAX_DECAY),  # a step shrinks by rate * this
+            pretrained=self.init is not None and len(self.parameters_["d"]) > 0,
             input_scale=self.input_scale_,
             max_norm=self.max_norm,
             n_jobs=self._n_jobs(),
