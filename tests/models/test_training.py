@@ -18,6 +18,12 @@ class Counting(Trainer):
     def parameters(self):
         return len(self.seen) // self.n_documents
 
+    def state(self):
+        return {"seen": np.array(self.seen)}
+
+    def resume(self, state):
+        self.seen = state["seen"].tolist()
+
 
 def run(trainer, **options):
     defaults = {"max_iter": 5, "batch_size": 3, "n_iter_no_change": 2, "rng": np.random.RandomState(0)}

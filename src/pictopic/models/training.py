@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ _AHEAD = 2  # minibatches that are read in advance
 _SHOWN_ROWS = 8  # rows of a bad minibatch that an error names
 
 
-class Trainer:
+class Trainer(ABC):
     """What the loop needs: steps on minibatches, and the parameters to be used."""
 
     reads_ahead = False  # whether `load` takes long enough to be done in the background
@@ -29,21 +30,21 @@ class Trainer:
         """Read a minibatch: the arguments of `learn`."""
         return documents, seed
 
+    @abstractmethod
     def learn(self, *minibatch: Any) -> tuple[float, float]:
         """One step; the sums of -log p(v) and -log p(y | v) before it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def parameters(self) -> Any:
         """A copy of the parameters to be used."""
-        raise NotImplementedError
 
+    @abstractmethod
     def state(self) -> dict[str, Any]:
         """What a later trainer needs to go on from here."""
-        raise NotImplementedError
 
+    @abstractmethod
     def resume(self, state: dict[str, Any]) -> None:
         """Go on from what `state` returned."""
-        raise NotImplementedError
 
 
 @dataclass
