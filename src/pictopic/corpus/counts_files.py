@@ -1,0 +1,262 @@
+"""Counts that are there already: a CSV file with a column a word, or LDA-C lines."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from pictopic.corpus.image_folder import Columns, labels_of
+from pictopic.corpus.listing import Counts, Listing, Source
+from pictopic.corpus.metadata import CsvTable, TextLines
+from pictopic.words.tags import cell_text
+
+_LARGEST = 2**31 - 1
+_LDAC_EXTENSIONS = (".ldac", ".dat")
+
+
+class CountsFile(Counts):
+    """Counts in a text file, a row at a time.
+
+    Parameters
+    ----------
+    left_out : frozenset of int
+        Numbers of the rows, from 0, that are not in the source.
+    """
+
+    left_out: frozenset[int] = frozenset()
+
+    @abstractmethod
+    def rows(self) -> Iterator[tuple[list[int], list[int]]]:
+        """Columns and counts of each row."""
+
+    def blocks(self, n_rows: int) -> Iterator[tuple[sparse.csr_array, np.ndarray | None]]:
+        """Counts of the next rows, at most `n_rows` at a time."""
+        block = _Block(self.n_words)
+        for i, (columns, counts) in enumerate(self.rows()):
+            if i in self.left_out:
+                continue
+            block.add(columns, counts)
+            if block.n_rows == n_rows:
+                yield block.take(), None
+        if block.n_rows:
+            yield block.take(), None
+
+
+class _Block:
+    def __init__(self, n_words: int):
+        self._n_words = n_words
+        self._start()
+
+    def _start(self) -> None:
+        self._columns: list[int] = []
+        self._counts: list[int] = []
+        self._ends = [0]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self._ends) - 1
+
+    def add(self, columns: list[int], counts: list[int]) -> None:
+        self._columns += columns
+        self._counts += counts
+        self._ends.append(len(self._columns))
+
+    def take(self) -> sparse.csr_array:
+        parts = (np.array(part, np.int32) for part in (self._counts, self._columns, self._ends))
+        block = sparse.csr_array(tuple(parts), shape=(self.n_rows, self._n_words))
+        block.sum_duplicates()
+        block.eliminate_zeros()
+        self._start()
+        return block
+
+
+class CsvCounts(CountsFile):
+    """A CSV file with a column a word.
+
+    Parameters
+    ----------
+    table : CsvTable
+    others : set of str
+        Columns that are no words.
+    """
+
+    n_visual_words = 0
+
+    def __init__(self, table: CsvTable, others: set[str]):
+        self._table = table
+        # A column without a name is what pandas makes of its index.
+        self._places = [i for i, name in enumerate(table.columns) if name and name not in others]
+        self.annotations: tuple[str, ...] = tuple(table.columns[i] for i in self._places)
+        check_words(self.annotations, table.path)
+
+    def rows(self) -> Iterator[tuple[list[int], list[int]]]:
+        """Columns and counts of each row."""
+        for number, cells in self._table.body():
+            found = [(k, cells[i]) for k, i in enumerate(self._places) if cells[i] not in ("0", "")]
+            counts = [(k, _whole(cell, self._table.path, number, self.annotations[k])) for k, cell in found]
+            yield [k for k, count in counts if count], [count for _, count in counts if count]
+
+
+class LdacCounts(CountsFile):
+    """LDA-C: a document a line, as the number of its different words, then ``word:count`` for each of them.
+
+    Parameters
+    ----------
+    path : Path
+    words : tuple of str or None
+        What the numbers of the words stand for.
+    """
+
+    def __init__(self, path: Path, words: tuple[str, ...] | None):
+        self._lines = TextLines(path)
+        self.annotations = words
+        self.n_visual_words = 0
+        if words is None:
+            self.n_visual_words = 1 + max((max(columns, default=-1) for columns, _ in self.rows()), default=-1)
+
+    def rows(self) -> Iterator[tuple[list[int], list[int]]]:
+        """Columns and counts of each row."""
+        empty = None
+        for number, line in enumerate(self._lines, 1):
+            if not line.strip():
+                empty = empty or number
+                continue
+            if empty:
+                raise ValueError(f"{self._lines.path}, row {empty}: an empty line; a document without words is 0")
+            yield self._parse(line, number)
+
+    def _parse(self, line: str, number: int) -> tuple[list[int], list[int]]:
+        where = f"{self._lines.path}, row {number}"
+        try:
+            n, *pairs = line.split()
+            columns, counts = ([int(pair.split(":")[k]) for pair in pairs] for k in (0, 1))
+            right = len(pairs) == int(n) and all(pair.count(":") == 1 for pair in pairs)
+        except (ValueError, IndexError):
+            right = False
+        if not right:
+            raise ValueError(f"{where}: not a number of words, followed by as many word:count: {line.strip()[:60]}")
+        n_words = None if self.annotations is None else len(self.annotations)
+        for column, count in zip(columns, counts, strict=True):
+            if not 0 <= column <= _LARGEST or (n_words is not None and column >= n_words):
+                raise ValueError(f"{where}: there is no word {column}" + (f", only {n_words}" if n_words else ""))
+            if not 0 <= count <= _LARGEST:
+                raise ValueError(f"{where}: word {column} has the count {count}")
+        return columns, counts
+
+
+def _whole(cell: str, path: Path, number: int, word: str) -> int:
+    try:
+        value = float(cell)
+        if 0 <= value <= _LARGEST and value.is_integer():
+            return int(value)
+    except ValueError:
+        pass
+    raise ValueError(f"{path}, row {number}: {word!r} has the count {cell!r}, which is no whole number from 0 on")
+
+
+def check_words(words: tuple[str, ...], path: Path) -> None:
+    """A word must not be there twice."""
+    if len(set(words)) < len(words):
+        seen: set[str] = set()
+        twice = next(word for word in words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
+        raise ValueError(f"{path}: the word {twice!r} is there twice")
+
+
+def looks_like_counts(table: CsvTable, columns: Columns) -> bool:
+    """Whether a CSV file holds counts: no tags, but other columns with whole numbers in the first row."""
+    others = _not_words(columns)
+    if columns.tags_column in table.columns:
+        return False
+    for _, cells in table.body():
+        counts = [cell.strip() for name, cell in zip(table.columns, cells, strict=True) if name and name not in others]
+        return bool(counts) and all(cell.removesuffix(".0").isdecimal() or not cell for cell in counts)
+    return False
+
+
+def _not_words(columns: Columns) -> set[str]:
+    return {"file_name", "label", "labels", *filter(None, (columns.label_column, columns.split_column))}
+
+
+def read_csv_counts(path: Path, columns: Columns) -> Source:
+    """Rows from a CSV file of counts; it may have the columns ``file_name`` and ``label`` or ``labels``.
+
+    Parameters
+    ----------
+    path : Path
+    columns : Columns
+
+    Returns
+    -------
+    Source
+    """
+    table = CsvTable(path)
+    counts = CsvCounts(table, _not_words(columns))
+    label = next((name for name in (columns.label_column, "labels") if name in table.columns), None)
+    wanted = [name if name in table.columns else None for name in ("file_name", label, columns.split_column)]
+    for name, usual in ((columns.label_column, "label"), (columns.split_column, None)):
+        if name not in (None, usual) and name not in table.columns:
+            raise ValueError(f"{path} has no column {name!r}; its columns are {', '.join(table.columns)}")
+    listing, left_out, several = Listing(), set(), label == "labels"
+    for i, ((_, (name, cell, split)), content) in enumerate(zip(table.rows(wanted), counts.rows(), strict=True)):
+        labels = labels_of(cell, label == "labels")
+        several = several or (labels is not None and len(labels) != 1)
+        if not listing.add(cell_text(name) or str(i + 1), [], labels, cell_text(split), content):
+            left_out.add(i)
+    counts.left_out = frozenset(left_out)
+    return listing.source(path.parent, multi_label=several, pictures=False, counts=counts)
+
+
+def read_ldac(path: Path) -> Source:
+    """Rows from an LDA-C file.
+
+    Beside it may be the words, a word a line (``name.vocab`` or ``vocab.txt``), and the labels of the documents, a
+    label a line (``name.labels``, ``labels.txt`` or ``labels``).
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Source
+    """
+    vocabulary = _beside(path, f"{path.stem}.vocab", "vocab.txt")
+    counts = LdacCounts(path, read_words(vocabulary) if vocabulary else None)
+    label_file = _beside(path, f"{path.stem}.labels", "labels.txt", "labels")
+    labels = [labels_of(line, several=False) for line in TextLines(label_file)] if label_file else None
+    listing, n = Listing(), 0
+    for n, content in enumerate(counts.rows(), 1):
+        listing.add(str(n), [], labels[n - 1] if labels is not None and n <= len(labels) else None, None, content)
+    if labels is not None and len(labels) != n:
+        raise ValueError(f"{label_file} has {len(labels)} rows, but {path} has {n}")
+    return listing.source(path.parent, multi_label=False, pictures=False, counts=counts)
+
+
+def _beside(path: Path, *names: str) -> Path | None:
+    return next((found for name in names if (found := path.with_name(name)).is_file()), None)
+
+
+def read_words(path: Path) -> tuple[str, ...]:
+    """The words of a vocabulary file: a word a line, or its number, the word and how often it occurs."""
+    rows = [line.strip() for line in TextLines(path)]
+    if rows and all(len(row.split()) == 3 and row.split()[0] == str(i) for i, row in enumerate(rows)):
+        rows = [row.split()[1] for row in rows]
+    if "" in rows:
+        raise ValueError(f"{path}, row {rows.index('') + 1}: there is no word")
+    check_words(tuple(rows), path)
+    return tuple(rows)
+
+
+def find_counts(folder: Path) -> Path | None:
+    """The only file of counts in a folder, if there is just one."""
+    found = [path for path in sorted(folder.iterdir()) if path.suffix.lower() in (".csv", *_LDAC_EXTENSIONS)]
+    return found[0] if len(found) == 1 and found[0].is_file() else None
+
+
+def is_ldac(path: Path) -> bool:
+    """Whether a file's name says that it is LDA-C."""
+    return path.suffix.lower() in _LDAC_EXTENSIONS

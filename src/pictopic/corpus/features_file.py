@@ -1,0 +1,146 @@
+"""Features of whole pictures that were computed elsewhere, joined by file name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pictopic.corpus.metadata import TextLines
+
+_BATCH = 1 << 14
+
+
+def read_features(path: str | os.PathLike[str], file_names: Sequence[str]) -> np.ndarray:
+    """Read features and put them into the order of pictures.
+
+    Parameters
+    ----------
+    path : path
+        A ``.parquet`` file with the column ``file_name`` and a column a feature or one column of lists; or a ``.npy``
+        array with a row a picture: in the order of `file_names`, or of the file names in a text file beside it
+        (``features.txt`` for ``features.npy``, a name a line).
+    file_names : sequence of str
+        The pictures.
+
+    Returns
+    -------
+    array of shape (n_pictures, n_features), float32
+        Rows of pictures without features are NaN.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or has features of none of the pictures.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from pictopic.corpus.features_file import read_features
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> np.save(folder / "features.npy", [[1.0, 2.0], [3.0, 4.0]])
+    >>> _ = (folder / "features.txt").write_text(chr(10).join(["b.jpg", "c.jpg"]))
+    >>> read_features(folder / "features.npy", ["a.jpg", "b.jpg"]).tolist()
+    [[nan, nan], [1.0, 2.0]]
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist")
+    if path.suffix.lower() == ".parquet":
+        return _joined(_parquet_blocks(path), file_names, path)
+    if path.suffix.lower() == ".npy":
+        return _read_array(path, file_names)
+    raise ValueError(f"{path}: features are in a .parquet or a .npy file")
+
+
+def _joined(blocks: Iterable[tuple[Sequence[str | None], np.ndarray]], names: Sequence[str], path: Path) -> np.ndarray:
+    places = {name: i for i, name in enumerate(names)}
+    joined: np.ndarray | None = None
+    done = np.zeros(len(names), bool)
+    for block_names, block in blocks:
+        if joined is None:
+            joined = np.full((len(names), block.shape[1]), np.nan, np.float32)
+        here = [(k, places[name]) for k, name in enumerate(block_names) if name in places]
+        for k, place in here:
+            if done[place]:
+                raise ValueError(f"{path} has {block_names[k]!r} twice")
+            done[place] = True
+            joined[place] = block[k]
+    if joined is None or not done.any():
+        raise ValueError(f"{path} has features of none of the {len(names)} pictures, such as {list(names[:1])}")
+    return joined
+
+
+def _read_array(path: Path, file_names: Sequence[str]) -> np.ndarray:
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise ValueError(f"{path} cannot be read as an array: {error}") from None
+    if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise ValueError(f"{path} must hold an array of numbers with two dimensions")
+    beside = path.with_suffix(".txt")
+    if not beside.is_file():
+        if len(array) != len(file_names):
+            raise ValueError(
+                f"{path} has {len(array)} rows for {len(file_names)} pictures; "
+                f"put their names into {beside.name} beside it, a name a line"
+            )
+        return np.array(array, np.float32)
+    names = [line.rstrip("\r\n") for line in TextLines(beside)]
+    if len(names) != len(array):
+        raise ValueError(f"{beside} has {len(names)} names, but {path.name} has {len(array)} rows")
+    blocks = ((names[i : i + _BATCH], np.asarray(array[i : i + _BATCH])) for i in range(0, len(array), _BATCH))
+    return _joined(blocks, file_names, path)
+
+
+def _parquet_blocks(path: Path) -> Iterator[tuple[list[str | None], np.ndarray]]:
+    try:
+        with pq.ParquetFile(path) as file:
+            columns = _feature_columns(file.schema_arrow, path)
+            n_rows, n_features = 0, None
+            for batch in file.iter_batches(batch_size=_BATCH, columns=["file_name", *columns]):
+                block = _block(batch, columns, path, n_rows, n_features)
+                n_rows, n_features = n_rows + batch.num_rows, block.shape[1]
+                yield [str(name) if name is not None else None for name in batch.column("file_name").to_pylist()], block
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
+
+
+def _feature_columns(schema: pa.Schema, path: Path) -> list[str]:
+    if "file_name" not in schema.names:
+        raise ValueError(f"{path} has no column 'file_name'; its columns are {', '.join(schema.names)}")
+    others = [field for field in schema if field.name != "file_name"]
+    numbers = [field.name for field in others if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)]
+    lists = [field.name for field in others if _is_list(field.type)]
+    if len(lists) == 1 and not numbers:
+        return lists
+    if lists or not numbers:
+        raise ValueError(f"{path} needs columns of numbers or one column of lists, not {', '.join(schema.names)}")
+    return numbers
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def _block(batch: pa.RecordBatch, columns: list[str], path: Path, start: int, n_features: int | None) -> np.ndarray:
+    """The features of a batch, NaN where there are none."""
+    if not _is_list(batch.column(columns[0]).type):
+        cells = [batch.column(name).cast(pa.float32(), safe=False) for name in columns]
+        return np.stack([cell.to_numpy(zero_copy_only=False) for cell in cells], axis=1)
+    rows = batch.column(columns[0]).to_pylist()
+    if n_features is None:
+        n_features = next((len(row) for row in rows if row is not None), 0)
+    block = np.full((len(rows), n_features), np.nan, np.float32)
+    for k, row in enumerate(rows):
+        if row is not None:
+            if len(row) != n_features:
+                raise ValueError(f"{path}, row {start + k + 1}: {len(row)} features instead of {n_features}")
+            block[k] = row
+    return block

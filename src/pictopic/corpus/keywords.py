@@ -1,0 +1,138 @@
+"""Keywords that photo software wrote into pictures or beside them: XMP (dc:subject) and IPTC (2:25)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from xml.parsers import expat
+
+from PIL import Image, TiffImagePlugin
+from PIL.IptcImagePlugin import getiptcinfo
+
+from pictopic.words.pictures import PictureError, picture_header
+from pictopic.words.tags import cell_text
+
+_SUBJECT = "http://purl.org/dc/elements/1.1/ subject"
+_ITEM = "http://www.w3.org/1999/02/22-rdf-syntax-ns# li"
+_MAX_SIDECAR = 4 << 20  # bytes; a usual one has some thousand
+_XMP_TAG = 700
+
+
+def keywords(path: str | os.PathLike[str]) -> list[str]:
+    """The keywords of a picture, as they are written, each once.
+
+    They are taken from XMP and IPTC data in the file, then from a sidecar beside it: ``photo.xmp`` or
+    ``photo.jpg.xmp``.  What cannot be read has none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> from pictopic.corpus.keywords import keywords
+    >>> path = tempfile.mkdtemp() + "/photo.jpg"
+    >>> xmp = b'''<x:xmpmeta xmlns:x="adobe:ns:meta/">
+    ... <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description>
+    ... <dc:subject xmlns:dc="http://purl.org/dc/elements/1.1/"><rdf:Bag><rdf:li>Sea</rdf:li></rdf:Bag></dc:subject>
+    ... </rdf:Description></rdf:RDF></x:xmpmeta>'''
+    >>> Image.new("RGB", (8, 8)).save(path, xmp=xmp)
+    >>> keywords(path)
+    ['Sea']
+    """
+    found: list[str] = []
+    try:
+        with picture_header(path) as image:
+            found += xmp_keywords(_packet(image))
+            found += _iptc_keywords(image)
+    except PictureError:
+        pass  # whether the picture can be used is found out when it is read
+    found += _sidecar_keywords(Path(path))
+    return list(dict.fromkeys(found))
+
+
+def xmp_keywords(packet: bytes | str) -> list[str]:
+    """The entries of dc:subject in an XMP packet; those before the first mistake, if it is no proper XML.
+
+    Document type declarations are refused: an XMP packet needs none, and their entities can fill any memory.
+    """
+    if isinstance(packet, str):
+        packet = packet.encode("utf-8", "replace")
+    reader = _SubjectReader()
+    try:
+        reader.parser.Parse(packet.strip(b"\0 \t\r\n"), True)
+    except expat.ExpatError:
+        pass
+    except _Refused:
+        return []
+    return [text for text in map(cell_text, reader.found) if text]
+
+
+class _Refused(Exception):  # noqa: N818
+    """There is a document type declaration."""
+
+
+class _SubjectReader:
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self._in_subject = False
+        self._text: list[str] | None = None  # of the entry that is being read
+        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.StartDoctypeDeclHandler = self._refuse
+        self.parser.EntityDeclHandler = self._refuse
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._read
+
+    @staticmethod
+    def _refuse(*declaration: object) -> None:
+        raise _Refused
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if name == _SUBJECT:
+            self._in_subject = True
+        elif name == _ITEM and self._in_subject:
+            self._text = []
+
+    def _end(self, name: str) -> None:
+        if name == _SUBJECT:
+            self._in_subject = False
+        elif name == _ITEM and self._text is not None:
+            self.found.append("".join(self._text))
+            self._text = None
+
+    def _read(self, text: str) -> None:
+        if self._text is not None:
+            self._text.append(text)
+
+
+def _packet(image: Image.Image) -> bytes | str:
+    packet = image.info.get("xmp") or image.info.get("XML:com.adobe.xmp") or b""
+    if not packet and isinstance(image, TiffImagePlugin.TiffImageFile):
+        packet = image.tag_v2.get(_XMP_TAG, b"")
+    return packet if isinstance(packet, bytes | str) else b""
+
+
+def _iptc_keywords(image: Image.Image) -> list[str]:
+    found = getiptcinfo(image) or {}  # type: ignore[arg-type]
+    entries = found.get((2, 25), [])
+    entries = entries if isinstance(entries, list) else [entries]
+    return [text for entry in entries if entry and (text := cell_text(_decoded(entry)))]
+
+
+def _decoded(entry: bytes) -> str:
+    """IPTC text is UTF-8 today; older files have it in their system's characters, most often these."""
+    try:
+        return entry.decode("utf-8")
+    except UnicodeDecodeError:
+        return entry.decode("cp1252", "replace")
+
+
+def _sidecar_keywords(path: Path) -> list[str]:
+    names = [name + extension for name in (path.stem, path.name) for extension in (".xmp", ".XMP")]
+    try:
+        for sidecar in map(path.with_name, names):
+            # A link could lead to any file.
+            if sidecar.is_file() and not sidecar.is_symlink() and sidecar.stat().st_size <= _MAX_SIDECAR:
+                return xmp_keywords(sidecar.read_bytes())
+    except (OSError, ValueError):  # no permission, or no name for a file
+        pass
+    return []

@@ -1,0 +1,240 @@
+"""What a source of pictures is: rows, and the files they name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import unicodedata
+from abc import ABC, abstractmethod
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy import sparse
+
+SCHEMA = pa.schema(
+    {
+        "file_name": pa.string(),
+        "tags": pa.list_(pa.string()),
+        "labels": pa.list_(pa.string()),  # null: unlabelled; an empty list: none of the labels
+        "split": pa.string(),
+    }
+)
+
+_CHUNK = 1 << 16  # rows that are Python objects at a time
+
+
+class Counts(ABC):
+    """Counts that a source has already: read block by block, in the order of its rows.
+
+    The columns are `n_visual_words` visual words, then the `annotations`.
+    """
+
+    n_visual_words: int
+    annotations: tuple[str, ...] | None
+
+    @property
+    def n_words(self) -> int:
+        """Number of columns."""
+        return self.n_visual_words + len(self.annotations or ())
+
+    @abstractmethod
+    def blocks(self, n_rows: int) -> Iterator[tuple[sparse.csr_array, np.ndarray | None]]:
+        """Counts (int32) and global features (float32, or None) of the next rows, at most `n_rows` at a time."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where pictures, tags, labels or counts come from.
+
+    Parameters
+    ----------
+    folder : Path
+        File names are relative to it.
+    rows : pyarrow.Table
+        With the columns ``file_name`` (string), ``tags`` (list of strings), ``labels`` (list of strings; null:
+        unlabelled) and ``split`` (string or null).
+    multi_label : bool
+        Whether a row can have several labels.
+    pictures : bool
+        Whether there are pictures to read.
+    skipped : list of (file_name, reason)
+        Rows that are listed, but cannot be used: missing, outside the folder, duplicate row.
+    fingerprint : str
+        SHA-256 of the rows and the files' sizes: the same on any machine.
+    counts : Counts or None
+        If the source is counts already.
+    listed : array of int, or None
+        The number of each row among all that are listed, skipped ones too, from 0; None: none is skipped.
+    """
+
+    folder: Path
+    rows: pa.Table
+    multi_label: bool
+    pictures: bool
+    skipped: list[tuple[str, str]]
+    fingerprint: str
+    counts: Counts | None = None
+    listed: np.ndarray = field(default=None, compare=False)  # type: ignore[arg-type]
+
+    def __post_init__(self) -> None:
+        if self.listed is None:
+            object.__setattr__(self, "listed", np.arange(len(self)))
+
+    def __len__(self) -> int:
+        return self.rows.num_rows
+
+
+class Listing:
+    """Rows as they are found, one after the other; a million take hundreds of megabytes.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from pictopic.corpus.listing import Listing
+    >>> listing = Listing()
+    >>> listing.add("a.jpg", tags=["sea"], content=1234), listing.add("a.jpg")
+    (True, False)
+    >>> source = listing.source(Path("photos"), multi_label=False, pictures=True)
+    >>> source.rows.to_pylist(), source.skipped
+    ([{'file_name': 'a.jpg', 'tags': ['sea'], 'labels': None, 'split': None}], [('a.jpg', 'duplicate row')])
+    """
+
+    def __init__(self) -> None:
+        self.skipped: list[tuple[str, str]] = []
+        self._n_listed = 0
+        self._listed = array("q")
+        self._names: set[str] = set()
+        self._columns: tuple[list, ...] = ([], [], [], [])
+        self._chunks: list[pa.RecordBatch] = []
+        self._digest = hashlib.sha256()
+
+    def add(
+        self,
+        file_name: str,
+        tags: Sequence[str] = (),
+        labels: Sequence[str] | None = None,
+        split: str | None = None,
+        content: Any = None,
+    ) -> bool:
+        """Add a row, unless there is one of this name; whether it was added.
+
+        What `content` is given (the size of a file, counts) becomes part of the fingerprint.
+        """
+        if file_name in self._names:
+            self.skip(file_name, "duplicate row")
+            return False
+        self._names.add(file_name)
+        self._listed.append(self._n_listed)
+        self._n_listed += 1
+        for column, value in zip(self._columns, (file_name, tags, labels, split), strict=True):
+            column.append(value)
+        self.include(json.dumps([file_name, tags, labels, split, content]))
+        if len(self._columns[0]) == _CHUNK:
+            self._pack()
+        return True
+
+    def include(self, text: str) -> None:
+        """Make a text part of the fingerprint."""
+        self._digest.update(text.encode() + b"\n")
+
+    def skip(self, file_name: str, reason: str) -> None:
+        """Write down a row that is listed, but cannot be used."""
+        self._n_listed += 1
+        self.skipped.append((printable(file_name), reason))
+
+    def _pack(self) -> None:
+        arrays = [pa.array(column, field.type) for column, field in zip(self._columns, SCHEMA, strict=True)]
+        self._chunks.append(pa.record_batch(arrays, schema=SCHEMA))
+        for column in self._columns:
+            column.clear()
+
+    def source(self, folder: Path, *, multi_label: bool, pictures: bool, counts: Counts | None = None) -> Source:
+        """All rows that were added, as a source."""
+        self._pack()
+        rows = pa.Table.from_batches(self._chunks, SCHEMA)
+        if not rows.num_rows:
+            reasons = Counter(reason for _, reason in self.skipped)
+            why = ": " + ", ".join(f"{n} {reason}" for reason, n in reasons.items()) if reasons else ""
+            raise ValueError(f"{folder} has no row that can be used{why}")
+        self.include(json.dumps([multi_label, pictures]))
+        listed = np.array(self._listed, np.int64)
+        return Source(folder, rows, multi_label, pictures, self.skipped, self._digest.hexdigest(), counts, listed)
+
+
+def printable(name: str) -> str:
+    """A file name that can be written to a file, whatever bytes the file system has in it."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+class PictureFolder:
+    """Finds files by their names, inside a folder only.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from pictopic.corpus.listing import PictureFolder
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.jpg").write_bytes(b"1234")
+    >>> files = PictureFolder(folder)
+    >>> files.find("./a.jpg"), files.find("b.jpg"), files.find("../a.jpg")
+    (('a.jpg', 4), 'missing', 'outside the folder')
+    """
+
+    def __init__(self, folder: Path):
+        self._root = os.path.realpath(folder)
+        self._inside: dict[str, bool] = {}  # for each sub-folder: to ask the system a million times takes long
+
+    def find(self, name: str) -> tuple[str, int] | str:
+        """The file's name relative to the folder and its size in bytes, or the reason why it cannot be used."""
+        reason = "missing"
+        for spelling in _spellings(name):
+            found = self._look(os.path.normpath(spelling))
+            if not isinstance(found, str):
+                return found
+            if found != "missing":
+                reason = found
+        return reason
+
+    def _look(self, name: str) -> tuple[str, int] | str:
+        if os.path.isabs(name) or name.split(os.sep)[0] == os.pardir:
+            return "outside the folder"
+        path = os.path.join(self._root, name)
+        try:
+            about = os.lstat(path)
+            if not self._is_inside(os.path.dirname(path)) or (
+                stat.S_ISLNK(about.st_mode) and not self._contains(os.path.realpath(path))
+            ):
+                return "outside the folder"
+            about = os.stat(path)
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a zero byte in the name
+            return "missing"
+        except OSError as error:
+            return f"cannot be opened: {error.strerror}"
+        if not stat.S_ISREG(about.st_mode):
+            return "not a file"
+        return name.replace(os.sep, "/"), about.st_size
+
+    def _is_inside(self, folder: str) -> bool:
+        if folder not in self._inside:
+            self._inside[folder] = self._contains(os.path.realpath(folder))
+        return self._inside[folder]
+
+    def _contains(self, path: str) -> bool:
+        return path == self._root or path.startswith(self._root.rstrip(os.sep) + os.sep)
+
+
+def _spellings(name: str) -> list[str]:
+    """The name as it is written, then as Windows would mean it, then with accents composed and decomposed."""
+    spellings = [name, name.replace("\\", "/")]
+    if not name.isascii():
+        spellings += [unicodedata.normalize(form, spellings[1]) for form in ("NFC", "NFD")]
+    return list(dict.fromkeys(spellings))

@@ -1,0 +1,203 @@
+"""MIR Flickr as the authors of SupDocNADE used it: arrays on disk, read block by block."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from scipy import sparse
+
+from pictopic.corpus.counts_files import read_words
+from pictopic.corpus.listing import Counts, Listing, Source
+from pictopic.corpus.rows import MappedRows
+
+_PARTS = ("labelled", "unlabelled")
+_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
+
+
+def is_mirflickr(folder: Path) -> bool:
+    """Whether a folder is laid out as the authors' data."""
+    return (folder / "labels.npy").is_file() and _text_file(folder, "labelled").is_file()
+
+
+def read_mirflickr(folder: Path, *, n_visual_words: int = 2000, split: str | None = None) -> Source:
+    """Rows of MIR Flickr: the labelled pictures, then the unlabelled ones.
+
+    ``image/{labelled,unlabelled}/combined-*.npy`` have the global features, then the counts of the visual words,
+    ``text/text_all_2000_*.npz`` the counts of the tags and ``text/vocab.txt`` their names, ``labels.npy`` the labels.
+    Labels are called by the numbers of their columns.
+
+    Parameters
+    ----------
+    folder : Path
+    n_visual_words : int, default=2000
+        How many of the last columns are visual words.
+    split : str or None, default=None
+        Which of the ``splits`` is taken, "1" (as None) to "5".
+
+    Returns
+    -------
+    Source
+    """
+    counts = MirFlickrCounts(folder, n_visual_words)
+    labels = np.load(folder / "labels.npy", allow_pickle=False)
+    if len(labels) != counts.n_rows["labelled"]:
+        raise ValueError(f"{folder}: {counts.n_rows['labelled']} labelled pictures, but {len(labels)} rows of labels")
+    splits = _splits(folder, split, len(labels))
+    listing = Listing()
+    for i, row in enumerate(labels):
+        listing.add(f"labelled/{i}", [], [str(k) for k in np.flatnonzero(row)], splits.get(i), None)
+    for i in range(counts.n_rows["unlabelled"]):
+        listing.add(f"unlabelled/{i}", [], None, None, None)
+    # Reading gigabytes for a checksum would take minutes; names and sizes tell copies from other data.
+    listing.include(json.dumps([(path.name, path.stat().st_size) for path in counts.files()]))
+    return listing.source(folder, multi_label=True, pictures=False, counts=counts)
+
+
+def _splits(folder: Path, split: str | None, n_rows: int) -> dict[int, str]:
+    number = split or "1"
+    found: dict[int, str] = {}
+    for name, meaning in _SPLITS.items():
+        path = folder / "splits" / f"{name}_indices_{number}.npy"
+        if path.is_file():
+            rows = np.load(path, allow_pickle=False).ravel()
+            if len(rows) and (rows.min() < 0 or rows.max() >= n_rows):
+                raise ValueError(f"{path} has numbers outside of 0..{n_rows - 1}")
+            found.update(dict.fromkeys(rows.tolist(), meaning))
+        elif split is not None:
+            raise ValueError(f"{folder} has no split {split!r}: there is no {path.relative_to(folder)}")
+    return found
+
+
+class MirFlickrCounts(Counts):
+    """Counts and global features of MIR Flickr's pictures.
+
+    Parameters
+    ----------
+    folder : Path
+    n_visual_words : int
+    """
+
+    def __init__(self, folder: Path, n_visual_words: int):
+        self.folder, self.n_visual_words = folder, n_visual_words
+        shapes = {part: [_map(path).shape for path in self._pictures(part)] for part in _PARTS}
+        self.n_rows = {part: sum(shape[0] for shape in found) for part, found in shapes.items()}
+        widths = {shape[1] if len(shape) == 2 else 0 for found in shapes.values() for shape in found}
+        if len(widths) != 1 or max(widths) < n_visual_words:
+            raise ValueError(f"{folder}/image: all arrays need the same number of columns, {n_visual_words} or more")
+        self.n_features = max(widths) - n_visual_words
+        self.annotations: tuple[str, ...] = self._tags()
+
+    def _tags(self) -> tuple[str, ...]:
+        n_tags = set()
+        for part in _PARTS:
+            if _text_file(self.folder, part).is_file():
+                shape = _text_shape(_text_file(self.folder, part))
+                if shape[0] != self.n_rows[part]:
+                    raise ValueError(f"{_text_file(self.folder, part)} has {shape[0]} rows, not {self.n_rows[part]}")
+                n_tags.add(shape[1])
+            elif self.n_rows[part]:
+                raise ValueError(f"{_text_file(self.folder, part)} is missing")
+        if len(n_tags) != 1:
+            raise ValueError(f"{self.folder}/text: different numbers of tags: {sorted(n_tags)}")
+        n = n_tags.pop()
+        vocabulary = self.folder / "text" / "vocab.txt"
+        if not vocabulary.is_file():
+            return tuple(f"tag {k}" for k in range(n))
+        words = read_words(vocabulary)
+        if len(words) < n:
+            raise ValueError(f"{vocabulary} has {len(words)} words, but there are {n} tags")
+        return words[:n]
+
+    def _pictures(self, part: str) -> list[Path]:
+        return sorted((self.folder / "image" / part).glob("combined-*.npy"))
+
+    def files(self) -> list[Path]:
+        """All files that are read."""
+        texts = (_text_file(self.folder, part) for part in _PARTS)
+        return [*chain.from_iterable(map(self._pictures, _PARTS)), *(path for path in texts if path.is_file())]
+
+    def blocks(self, n_rows: int) -> Iterator[tuple[sparse.csr_array, np.ndarray | None]]:
+        """Counts and global features of the next rows, at most `n_rows` at a time; a block ends where a file ends."""
+        for part in _PARTS:
+            if not self.n_rows[part]:
+                continue
+            with zipfile.ZipFile(_text_file(self.folder, part)) as text:
+                tags = _StreamedRows(text, len(self.annotations))
+                for path in self._pictures(part):
+                    values = MappedRows(_map(path))
+                    for start in range(0, values.shape[0], n_rows):
+                        block = values[start : start + n_rows]
+                        visual = _whole(block[:, self.n_features :], path)
+                        counts = sparse.hstack([visual, tags.read(len(block))], format="csr", dtype=np.int32)
+                        features = block[:, : self.n_features].astype(np.float32) if self.n_features else None
+                        yield counts, features
+
+
+class _StreamedRows:
+    """Rows of a CSR matrix in an npz file, one block after the other, without unpacking all of it."""
+
+    def __init__(self, text: zipfile.ZipFile, n_columns: int):
+        self._n_columns, self._path = n_columns, text.filename
+        self._streams = {name: _Stream(text.open(f"{name}.npy")) for name in ("indptr", "indices", "data")}
+        self._end = int(self._streams["indptr"].read(1)[0])
+
+    def read(self, n_rows: int) -> sparse.csr_array:
+        ends = np.concatenate([[self._end], self._streams["indptr"].read(n_rows)])
+        steps = np.diff(ends)
+        if (steps < 0).any():
+            raise ValueError(f"{self._path} is damaged: its rows end before they start")
+        self._end = int(ends[-1])
+        columns, values = (self._streams[name].read(int(steps.sum())) for name in ("indices", "data"))
+        if len(columns) and (columns.min() < 0 or columns.max() >= self._n_columns):
+            raise ValueError(f"{self._path} is damaged: it has tags outside of 0..{self._n_columns - 1}")
+        parts = (values.astype(np.int32), columns.astype(np.int32), (ends - ends[0]).astype(np.int32))
+        return sparse.csr_array(parts, shape=(n_rows, self._n_columns))
+
+
+class _Stream:
+    """An npy array of one dimension, read from its start to its end."""
+
+    def __init__(self, file: IO[bytes]):
+        self._file = file
+        version = np.lib.format.read_magic(file)
+        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        self.shape, _, self.dtype = header(file)
+        if self.dtype.hasobject:
+            raise ValueError("arrays of Python objects are not read")
+
+    def read(self, n: int) -> np.ndarray:
+        content = self._file.read(n * self.dtype.itemsize)
+        if len(content) < n * self.dtype.itemsize:
+            raise ValueError("an array ends too early")
+        return np.frombuffer(content, self.dtype)
+
+
+def _map(path: Path) -> np.memmap:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+
+
+def _text_file(folder: Path, part: str) -> Path:
+    return folder / "text" / f"text_all_2000_{part}.npz"
+
+
+def _text_shape(path: Path) -> tuple[int, int]:
+    with np.load(path, allow_pickle=False) as text:
+        rows, columns = (int(n) for n in text["shape"])
+    return rows, columns
+
+
+def _whole(counts: np.ndarray, path: Path) -> sparse.csr_array:
+    with np.errstate(invalid="ignore"):  # what is no number is found below
+        whole = counts.astype(np.int32)
+    if (whole != counts).any() or (whole < 0).any():
+        raise ValueError(f"{path} has visual words with counts that are no whole numbers from 0 on")
+    return sparse.csr_array(whole)

@@ -1,0 +1,117 @@
+"""Features that were computed elsewhere."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pictopic.corpus import features_file
+from pictopic.corpus.features_file import read_features
+
+NAMES = ["a.jpg", "b.jpg", "c.jpg"]
+NAN = [None, None]
+
+
+def _values(array):
+    return [[None if np.isnan(value) else value for value in row] for row in array.tolist()]
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    def write(**columns):
+        pq.write_table(pa.table(columns), tmp_path / "f.parquet")
+        return tmp_path / "f.parquet"
+
+    return write
+
+
+def test_columns_of_numbers_are_joined_by_name(parquet):
+    path = parquet(file_name=["c.jpg", "x.jpg", "a.jpg"], f1=[1, 2, 3], f2=[0.5, None, 1.5], comment=["", "", ""])
+    found = read_features(path, NAMES)
+    assert found.dtype == np.float32
+    assert _values(found) == [[3, 1.5], NAN, [1, 0.5]]
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.float64()), pa.large_list(pa.int8()), pa.list_(pa.float32(), 2)])
+def test_a_column_of_lists_is_joined_by_name(parquet, kind):
+    path = parquet(file_name=["c.jpg", "a.jpg", "b.jpg"], features=pa.array([[1, 2], [3, 4], None], kind))
+    assert _values(read_features(path, NAMES)) == [[3, 4], NAN, [1, 2]]
+
+
+def test_many_batches_are_joined(parquet, monkeypatch):
+    monkeypatch.setattr(features_file, "_BATCH", 7)
+    names = [f"{i}.jpg" for i in range(50)]
+    path = parquet(file_name=names, features=[[float(i), -i] for i in range(50)])
+    assert np.array_equal(read_features(path, names[::-1])[:, 0], np.arange(50)[::-1])
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"name": ["a.jpg"], "f": [1.0]}, "no column 'file_name'; its columns are name, f"),
+        ({"file_name": ["a.jpg"], "text": ["x"]}, "needs columns of numbers or one column of lists"),
+        ({"file_name": ["a.jpg"], "f": [[1.0]], "g": [[1.0]]}, "needs columns of numbers or one column of lists"),
+        ({"file_name": ["a.jpg", "b.jpg"], "f": [[1.0], [1.0, 2.0]]}, "row 2: 2 features instead of 1"),
+        ({"file_name": ["a.jpg", "a.jpg"], "f": [1.0, 2.0]}, "'a.jpg' twice"),
+        ({"file_name": ["x.jpg"], "f": [1.0]}, r"none of the 3 pictures, such as \['a.jpg'\]"),
+    ],
+)
+def test_mistakes_in_parquet_are_named(parquet, columns, message):
+    with pytest.raises(ValueError, match=message):
+        read_features(parquet(**columns), NAMES)
+
+
+def test_an_array_with_a_row_a_picture_is_taken_in_order(tmp_path):
+    np.save(tmp_path / "f.npy", np.arange(6).reshape(3, 2))
+    assert read_features(tmp_path / "f.npy", NAMES).tolist() == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_an_array_with_names_beside_it_is_joined(tmp_path):
+    np.save(tmp_path / "f.npy", np.arange(6.0).reshape(3, 2))
+    (tmp_path / "f.txt").write_text("c.jpg\nx.jpg\na.jpg\n")
+    assert _values(read_features(tmp_path / "f.npy", NAMES)) == [[4, 5], NAN, [0, 1]]
+
+
+def test_an_array_of_another_length_needs_names(tmp_path):
+    np.save(tmp_path / "f.npy", np.zeros((2, 2)))
+    with pytest.raises(ValueError, match=r"2 rows for 3 pictures; put their names into f\.txt"):
+        read_features(tmp_path / "f.npy", NAMES)
+
+
+def test_names_and_array_must_fit(tmp_path):
+    np.save(tmp_path / "f.npy", np.zeros((2, 2)))
+    (tmp_path / "f.txt").write_text("a.jpg\n")
+    with pytest.raises(ValueError, match=r"1 names, but f\.npy has 2 rows"):
+        read_features(tmp_path / "f.npy", NAMES)
+
+
+@pytest.mark.parametrize("array", [np.zeros(3), np.zeros((3, 2), complex), np.array([["x"], ["y"], ["z"]])])
+def test_other_arrays_are_refused(tmp_path, array):
+    np.save(tmp_path / "f.npy", array)
+    with pytest.raises(ValueError, match="array of numbers with two dimensions"):
+        read_features(tmp_path / "f.npy", NAMES)
+
+
+def test_nothing_is_unpickled(tmp_path):
+    np.save(tmp_path / "f.npy", np.array([[{}], [{}], [{}]]), allow_pickle=True)
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_features(tmp_path / "f.npy", NAMES)
+
+
+@pytest.mark.parametrize("name", ["f.npy", "f.parquet"])
+@pytest.mark.parametrize("content", [b"", b"broken"])
+def test_broken_files_are_named(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=f"{name} cannot be read"):
+        read_features(tmp_path / name, NAMES)
+
+
+def test_other_extensions_are_refused(tmp_path):
+    (tmp_path / "f.csv").touch()
+    with pytest.raises(ValueError, match=r"in a \.parquet or a \.npy file"):
+        read_features(tmp_path / "f.csv", NAMES)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"f\.npy does not exist"):
+        read_features(tmp_path / "f.npy", NAMES)
