@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pictopic.corpus.corpus import Corpus
     from pictopic.corpus.rows import CountsOnDisk, RowReader
     from pictopic.models.checkpoint import Checkpoint
     from pictopic.models.deep import DeepDocNADE, SupDeepDocNADE
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Checkpoint": "pictopic.models.checkpoint",
+    "Corpus": "pictopic.corpus.corpus",
     "CountsOnDisk": "pictopic.corpus.rows",
     "DeepDocNADE": "pictopic.models.deep",
     "DocNADE": "pictopic.models.docnade",
@@ -33,8 +35,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Checkpoint", "CountsOnDisk", "DeepDocNADE", "DocNADE", "RowReader", "SupDeepDocNADE", "SupDocNADE", "Vocabulary",
-    "WordTree", "__version__", "load",
+    "Checkpoint", "Corpus", "CountsOnDisk", "DeepDocNADE", "DocNADE", "RowReader", "SupDeepDocNADE", "SupDocNADE",
+    "Vocabulary", "WordTree", "__version__", "load",
 ]  # fmt: skip
 
 

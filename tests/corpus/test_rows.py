@@ -29,9 +29,9 @@ def test_a_folder_without_counts_is_refused(tmp_path):
 
 def test_a_file_that_was_cut_off_is_found_out(tmp_path):
     write(tmp_path, sparse.csr_array(np.eye(5, dtype=int)))
-    content = (tmp_path / "data.bin").read_bytes()
-    (tmp_path / "data.bin").write_bytes(content[:-1])
-    with pytest.raises(ValueError, match=r"data\.bin is damaged"):
+    content = (tmp_path / "counts.npy").read_bytes()
+    (tmp_path / "counts.npy").write_bytes(content[:-1])
+    with pytest.raises(ValueError, match=r"counts\.npy is damaged"):
         CountsOnDisk(tmp_path)
 
 

@@ -1,26 +1,49 @@
-"""Counts that are read row by row: the interface of what the deep models train from, and a matrix on disk."""
+"""Counts and features that are read row by row: the interface of what models train from, and matrices on disk."""
 
 from __future__ import annotations
 
 import json
 import mmap
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from pictopic.corpus.npy import NpyWriter
 from pictopic.files import write_text
 
 _META = "counts.json"
-_ARRAYS = {"indptr": "<i8", "indices": "<i4", "data": "<i4"}
-
+_ARRAYS = {"indptr": "<i8", "indices": "<i4", "counts": "<i4"}
 
 _RELEASE = 64 << 20  # bytes read from a map before its pages are given back
 
 
-class MappedRows:
+class DenseRows(ABC):
+    """An array of which any rows can be read, in any order; it need not fit into memory."""
+
+    shape: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @abstractmethod
+    def __getitem__(self, rows: np.ndarray | slice) -> np.ndarray:
+        """The rows with these numbers, in this order."""
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self[np.arange(len(self))], dtype=dtype)
+
+
+class MappedRows(DenseRows):
     """Rows of a mapped array, read without keeping what was read in memory.
 
     Parameters
@@ -40,7 +63,7 @@ class MappedRows:
     """
 
     def __init__(self, array: np.memmap):
-        self.array, self.shape, self.ndim = array, array.shape, array.ndim
+        self.array, self.shape = array, array.shape
         self._read = 0
 
     def __getitem__(self, rows: np.ndarray | slice) -> np.ndarray:
@@ -98,19 +121,12 @@ class CountsOnDisk(RowReader):
             raise ValueError(f"{folder} holds no counts: there is no {_META} in it")
         meta = json.loads((folder / _META).read_text(encoding="utf-8"))
         self.shape = (int(meta["shape"][0]), int(meta["shape"][1]))
-        self.indptr = self._map(folder, "indptr", self.shape[0] + 1)
-        n_entries = int(self.indptr[slice(self.shape[0], None)][0])
-        self.indices = self._map(folder, "indices", n_entries)
-        self.data = self._map(folder, "data", n_entries)
-
-    @staticmethod
-    def _map(folder: Path, name: str, size: int) -> MappedRows | np.ndarray:
-        path = folder / f"{name}.bin"
-        dtype = np.dtype(_ARRAYS[name])
-        found = path.stat().st_size if path.is_file() else 0
-        if found != size * dtype.itemsize:
-            raise ValueError(f"{path} is damaged: it should have {size * dtype.itemsize} bytes, but has {found}")
-        return MappedRows(np.memmap(path, dtype, mode="r", shape=(size,))) if size else np.zeros(0, dtype)
+        self.indptr, self.indices, self.counts = (
+            map_rows(folder / f"{name}.npy", (size,), dtype)
+            for (name, dtype), size in zip(
+                _ARRAYS.items(), (self.shape[0] + 1, meta["n_entries"], meta["n_entries"]), strict=True
+            )
+        )
 
     @classmethod
     def write(cls, folder: str | Path, blocks: Iterable[sparse.csr_array], n_words: int) -> CountsOnDisk:
@@ -132,22 +148,21 @@ class CountsOnDisk(RowReader):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _META).unlink(missing_ok=True)  # until all is written, this is not a matrix
         n_rows = n_entries = 0
-        files = {name: (folder / f"{name}.bin").open("wb") for name in _ARRAYS}
-        try:
-            files["indptr"].write(np.zeros(1, _ARRAYS["indptr"]).tobytes())
+        with ExitStack() as stack:
+            files = {
+                name: stack.enter_context(NpyWriter(folder / f"{name}.npy", dtype)) for name, dtype in _ARRAYS.items()
+            }
+            files["indptr"].append(np.zeros(1))
             for block in blocks:
                 part = sparse.csr_array(block)
                 if part.shape[1] != n_words:
                     raise ValueError(f"a block has {part.shape[1]} columns instead of {n_words}")
                 part.sum_duplicates()
-                files["indptr"].write((part.indptr[1:] + n_entries).astype(_ARRAYS["indptr"]).tobytes())
-                files["indices"].write(part.indices.astype(_ARRAYS["indices"]).tobytes())
-                files["data"].write(part.data.astype(_ARRAYS["data"]).tobytes())
+                files["indptr"].append(part.indptr[1:] + np.int64(n_entries))
+                files["indices"].append(part.indices)
+                files["counts"].append(part.data)
                 n_rows, n_entries = n_rows + part.shape[0], n_entries + part.nnz
-        finally:
-            for file in files.values():
-                file.close()
-        write_text(folder / _META, json.dumps({"shape": [n_rows, n_words]}) + "\n")
+        write_text(folder / _META, json.dumps({"shape": [n_rows, n_words], "n_entries": n_entries}) + "\n")
         return cls(folder)
 
     def __getitem__(self, rows: np.ndarray) -> sparse.csr_array:
@@ -158,6 +173,95 @@ class CountsOnDisk(RowReader):
         places = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], ends - starts)
         index_type = np.int32 if indptr[-1] < 2**31 else np.int64
         return sparse.csr_array(
-            (self.data[places], self.indices[places], indptr.astype(index_type)),
+            (self.counts[places], self.indices[places], indptr.astype(index_type)),
             shape=(len(rows), self.shape[1]),
         )
+
+    def whole(self) -> sparse.csr_array:
+        """All rows as one matrix whose arrays stay on disk until they are used."""
+        arrays = (self.counts.array, self.indices.array, np.asarray(self.indptr.array))
+        return sparse.csr_array(arrays, shape=self.shape)
+
+
+def map_rows(path: Path, shape: tuple[int, ...], dtype: str) -> MappedRows:
+    """The array in a ``.npy`` file, mapped; a ValueError if it is not of this shape and kind."""
+    try:
+        # An empty file part cannot be mapped.
+        array = np.load(path, mmap_mode="r" if np.prod(shape) else None, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    if array.shape != shape or array.dtype != np.dtype(dtype):
+        raise ValueError(f"{path} is damaged: it should be of shape {shape}, but is of {array.shape}, {array.dtype}")
+    return MappedRows(array)
+
+
+class _Parts:
+    """Rows that lie in several places, one after the other, or some of these rows."""
+
+    def __init__(self, lengths: Sequence[int], rows: np.ndarray | None):
+        self.starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return int(self.starts[-1]) if self.rows is None else len(self.rows)
+
+    def find(self, rows: np.ndarray | slice) -> tuple[list[tuple[int, np.ndarray]], np.ndarray]:
+        """(part, rows in it) for each part that is needed, and the order that the answers are to be brought into."""
+        if self.rows is not None:
+            rows = self.rows[rows]
+        elif isinstance(rows, slice):
+            rows = np.arange(len(self))[rows]
+        rows = np.asarray(rows, dtype=np.int64)
+        if rows.size and not (rows.min() >= 0 and rows.max() < self.starts[-1]):
+            raise IndexError(f"row {rows.max() if rows.min() >= 0 else rows.min()} is outside 0..{self.starts[-1] - 1}")
+        part = np.searchsorted(self.starts, rows, side="right") - 1
+        order = np.argsort(part, kind="stable")
+        found = [(int(k), rows[part == k] - self.starts[k]) for k in np.unique(part)]
+        return found, np.argsort(order, kind="stable")
+
+
+class CountsInParts(RowReader):
+    """Counts in several readers, one after the other, or some of their rows.
+
+    Parameters
+    ----------
+    parts : sequence of RowReader
+        Those with fewer than `n_words` columns have none of the last words.
+    n_words : int
+    rows : int array, optional
+        Which rows, in this order; default: all.
+    """
+
+    def __init__(self, parts: Sequence[RowReader], n_words: int, rows: np.ndarray | None = None):
+        self._readers, self._parts = list(parts), _Parts([len(part) for part in parts], rows)
+        self.shape = (len(self._parts), n_words)
+
+    def __getitem__(self, rows: np.ndarray | slice) -> sparse.csr_array:
+        found, order = self._parts.find(rows)
+        if not found:
+            return sparse.csr_array((0, self.shape[1]), dtype=np.int32)
+        blocks = [self._readers[k][own] for k, own in found]
+        for block in blocks:
+            block.resize(block.shape[0], self.shape[1])
+        return blocks[0][order] if len(blocks) == 1 else sparse.vstack(blocks, format="csr")[order]
+
+
+class RowsInParts(DenseRows):
+    """Rows of several arrays, one after the other, or some of their rows.
+
+    Parameters
+    ----------
+    parts : sequence of DenseRows
+    rows : int array, optional
+        Which rows, in this order; default: all.
+    """
+
+    def __init__(self, parts: Sequence[DenseRows], rows: np.ndarray | None = None):
+        self._readers, self._parts = list(parts), _Parts([len(part) for part in parts], rows)
+        self.shape = (len(self._parts), *(parts[0].shape[1:] if parts else (0,)))
+
+    def __getitem__(self, rows: np.ndarray | slice) -> np.ndarray:
+        found, order = self._parts.find(rows)
+        if not found:
+            return np.zeros((0, *self.shape[1:]), np.float32)
+        return np.concatenate([self._readers[k][own] for k, own in found])[order]

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array
 
-from pictopic.corpus.rows import MappedRows, RowReader
+from pictopic.corpus.rows import DenseRows, MappedRows, RowReader
 from pictopic.models.counts import check_counts, document_lengths
 from pictopic.models.labels import Labels, no_labels
 
@@ -24,7 +24,7 @@ class Documents:
     """Some rows of a corpus.  Nothing is copied: a subset is a list of row numbers."""
 
     counts: sparse.csr_array | RowReader
-    features: np.ndarray | MappedRows | None  # (n, F), None without global features; NaN where they are missing
+    features: np.ndarray | DenseRows | None  # (n, F), None without global features; NaN where they are missing
     labels: Labels
     rows: np.ndarray  # which rows of the above
 
@@ -127,12 +127,14 @@ def check_documents(
     ----------
     estimator : estimator
         `reset` says whether it learns the numbers of columns now.
-    X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+    X : {array-like, sparse matrix, RowReader, Corpus} of shape (n_documents, n_words)
     features : {array-like, memory map} of shape (n_documents, n_features) or None
         NaN where a picture has none.
     reset : bool
     labels : Labels, optional
     """
+    if isinstance(getattr(X, "counts", None), RowReader):
+        X = X.counts  # of a Corpus
     counts = _check_reader(estimator, X, reset) if isinstance(X, RowReader) else check_counts(estimator, X, reset=reset)
     if features is not None:
         features = _check_features(features, counts.shape[0])
@@ -159,10 +161,10 @@ def _check_reader(estimator: BaseEstimator, X: RowReader, reset: bool) -> RowRea
     return X
 
 
-def _check_features(features: Any, n_documents: int) -> np.ndarray | MappedRows:
+def _check_features(features: Any, n_documents: int) -> np.ndarray | DenseRows:
     if isinstance(features, np.memmap) and getattr(features, "_mmap", None) is not None:
         features = MappedRows(features)  # it may be larger than memory, and is checked as it is read
-    else:
+    elif not isinstance(features, DenseRows):
         features = check_array(features, dtype="numeric", ensure_all_finite=False, ensure_min_features=0)
     if features.ndim != 2:
         raise ValueError(f"global_features must have two dimensions, got {features.ndim}")

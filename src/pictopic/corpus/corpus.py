@@ -1,0 +1,442 @@
+"""A collection of pictures as counts, tags, labels and global features, on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy import sparse
+
+from pictopic.corpus import build as building
+from pictopic.corpus import changes
+from pictopic.corpus.features_file import read_features
+from pictopic.corpus.rows import CountsInParts, DenseRows, RowReader, RowsInParts
+from pictopic.corpus.source import Source, read_source
+from pictopic.corpus.splits import split_rows
+from pictopic.corpus.stages import Progress, Settings
+from pictopic.corpus.store import CODEBOOK, SHARDS, SKIPPED, VOCABULARY, Manifest, Shard
+from pictopic.words.codebook import Codebook
+from pictopic.words.extract import Extractor, WordOptions
+from pictopic.words.tags import TagRules
+from pictopic.words.vocabulary import Vocabulary
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """No progress is shown."""
+
+
+class Corpus:
+    """A collection on disk, or some of its rows.
+
+    Made by `Corpus.build`, opened by `Corpus.open`.  Indexing with a slice, an array of row numbers or a mask gives a
+    Corpus of these rows; nothing is copied.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from pictopic import Corpus
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> lines = ["tags,label", "sea;sky,coast", "tree;sky,forest", "Sea;boat,coast"]
+    >>> _ = (folder / "metadata.csv").write_text(chr(10).join(lines))
+    >>> corpus = Corpus.build(folder, folder / "corpus", pictures="none")
+    >>> corpus
+    Corpus(3 rows, 4 words)
+    >>> corpus.vocabulary.annotations
+    ('sea', 'sky', 'boat', 'tree')
+    >>> corpus.X.toarray().tolist(), corpus.labels.tolist()
+    ([[1, 1, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0]], ['coast', 'forest', 'coast'])
+    >>> corpus[[2, 0]].tags
+    [['sea', 'boat'], ['sea', 'sky']]
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest, shards: Sequence[Shard], rows: np.ndarray | None = None):
+        self.folder = folder
+        self._manifest = manifest
+        self._shards = shards
+        self._rows = rows  # None: all
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Corpus:
+        """Open a corpus that `build` made."""
+        folder = Path(folder)
+        manifest = Manifest.read(folder)
+        shards = [Shard(folder / SHARDS / s["name"], s["n_rows"], manifest.n_features) for s in manifest.shards]
+        return cls(folder, manifest, shards)
+
+    @classmethod
+    def build(
+        cls,
+        source: str | os.PathLike[str] | Source,
+        folder: str | os.PathLike[str],
+        *,
+        codebook_rows: str | Sequence[int] | Sequence[str] | np.ndarray | None = None,
+        label_column: str | None = "label",
+        tags_column: str | None = "tags",
+        split_column: str | None = None,
+        preset: str = "scenes",
+        codebook: Codebook | None = None,
+        pictures: str = "auto",
+        tag_rules: TagRules | None = None,
+        min_tag_count: int = 1,
+        max_tags: int | None = None,
+        features_file: str | os.PathLike[str] | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = -1,
+        resume: bool = False,
+        strict: bool = False,
+        progress: Progress = _silent,
+        **words: Any,
+    ) -> Corpus:
+        """Turn a folder of pictures, or another source, into a corpus.
+
+        The result does not depend on the number of processes.  A run that was stopped goes on with ``resume=True``.
+
+        Parameters
+        ----------
+        source : path or Source
+            See `pictopic.corpus.source.read_source`.
+        folder : path
+            Of the corpus: made, or empty, or with an unfinished build.
+        codebook_rows : optional
+            Whose pictures the visual words are learnt from, so that nothing is learnt from test pictures: the name of
+            a split, file names, or numbers (or a mask) of rows as listed in the source.  Default: all.
+        label_column, tags_column, split_column : str or None
+            Columns of the metadata.
+        preset : {"scenes", "flickr"}, default="scenes"
+            See `pictopic.words.extract.WordOptions`.
+        codebook : Codebook, optional
+            One that is there already, instead of learning one.
+        pictures : {"auto", "none"}, default="auto"
+            "none": use the tags only.
+        tag_rules : TagRules, optional
+            Tags to leave out or rename.
+        min_tag_count : int, default=1
+            In how many pictures a tag must occur to become a word.
+        max_tags : int or None, default=None
+            Only the most frequent tags become words.
+        features_file : path, optional
+            Global features of your own; see `pictopic.corpus.features_file.read_features`.
+        random_state : int, default=0
+        n_jobs : int or None, default=-1
+            Processes; -1: one for each core.
+        resume : bool, default=False
+            Go on with an unfinished build.
+        strict : bool, default=False
+            A picture that cannot be read is an error, instead of a line in ``skipped.csv``.
+        progress : callable, optional
+            Called with a stage's name, how much of it is done and of how much.
+        **words
+            Changes to the preset: `n_words`, `regions`, `step`, `bin_sizes`, `max_side`, `smooth`, `min_contrast`,
+            `features`.
+
+        Returns
+        -------
+        Corpus
+        """
+        if not isinstance(source, Source):
+            source = read_source(
+                source, label_column=label_column, tags_column=tags_column, split_column=split_column,
+                pictures=pictures, tag_rules=tag_rules,  # type: ignore[arg-type]
+            )  # fmt: skip
+        folder = Path(folder)
+        options = WordOptions.preset(preset, **words)
+        if codebook is not None:
+            options = replace(options, n_words=len(codebook))
+        own_features = None
+        if features_file is not None:
+            own_features = read_features(features_file, source.rows["file_name"].to_pylist())
+        building.build(
+            source, folder, Settings(options, min_tag_count, max_tags, random_state), codebook=codebook,
+            codebook_rows=building.choose_rows(source, codebook_rows), own_features=own_features, n_jobs=n_jobs,
+            resume=resume, strict=strict, progress=progress,
+        )  # fmt: skip
+        return cls.open(folder)
+
+    # ---- rows --------------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return sum(shard["n_rows"] for shard in self._manifest.shards) if self._rows is None else len(self._rows)
+
+    def __getitem__(self, rows: slice | np.ndarray | Sequence[int]) -> Corpus:
+        if isinstance(rows, (int, np.integer)):
+            rows = [int(rows)]
+        if not isinstance(rows, slice):
+            rows = np.asarray(rows)
+            if rows.size == 0:
+                rows = rows.astype(np.int64)
+        everything = np.arange(len(self)) if self._rows is None else self._rows
+        return Corpus(self.folder, self._manifest, self._shards, everything[rows])
+
+    def __repr__(self) -> str:
+        features = f", {self._manifest.n_features} global features" if self._manifest.n_features else ""
+        return f"Corpus({len(self)} rows, {self._manifest.n_words} words{features})"
+
+    # ---- contents ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """Which column of the counts stands for which word."""
+        found = Vocabulary.load(self.folder / VOCABULARY)
+        # Words are only ever added, at the end: those beyond the manifest are of a change that was cut off.
+        kept = self._manifest.n_words - found.n_pairs
+        return Vocabulary(found.n_visual_words, found.n_regions, found.annotations[:kept])
+
+    @property
+    def options(self) -> WordOptions | None:
+        """How pictures became words; None if there were no pictures."""
+        words = self._manifest.words
+        return None if words is None else WordOptions.from_dict(words)
+
+    @cached_property
+    def codebook(self) -> Codebook | None:
+        """The visual words; None if there were no pictures."""
+        path = self.folder / CODEBOOK
+        return Codebook.load(path) if path.is_file() else None
+
+    @property
+    def extractor(self) -> Extractor:
+        """What counts the words of other pictures in the same way."""
+        if self.options is None:
+            raise ValueError(f"{self.folder} was not made from pictures: it cannot count a picture's words")
+        return Extractor(self.options, self.codebook)
+
+    @cached_property
+    def counts(self) -> RowReader:
+        """The counts, read from disk row by row: what deep models take when X does not fit into memory."""
+        return CountsInParts([shard.counts for shard in self._shards], self._manifest.n_words, self._rows)
+
+    @cached_property
+    def X(self) -> sparse.csr_array:
+        """The counts as one CSR array; mapped from disk if possible, otherwise in memory."""
+        if self._rows is None and len(self._shards) == 1:
+            whole = self._shards[0].counts.whole()
+            whole.resize(len(self), self._manifest.n_words)
+            return whole
+        return self.counts[np.arange(len(self))]
+
+    @cached_property
+    def global_features(self) -> np.ndarray | DenseRows | None:
+        """Global features, read from disk as they are needed; NaN where a picture has none.  None: there are none."""
+        parts = [shard.features for shard in self._shards if shard.features is not None]
+        if not parts:
+            return None
+        return parts[0].array if self._rows is None and len(parts) == 1 else RowsInParts(parts, self._rows)
+
+    def table(self, columns: list[str] | None = None) -> pa.Table:
+        """File names, tags, labels, split and sizes as an Arrow table."""
+        whole = pa.concat_tables([shard.table(columns) for shard in self._shards])
+        return whole if self._rows is None else whole.take(self._rows)
+
+    def _column(self, name: str) -> list[Any]:
+        return self.table([name])[name].to_pylist()
+
+    @cached_property
+    def file_names(self) -> list[str]:
+        """Names of the pictures, relative to their folder."""
+        return self._column("file_name")
+
+    @cached_property
+    def paths(self) -> list[Path]:
+        """Where the pictures were when the corpus was built, as seen from where the corpus is now."""
+        roots = [Path(os.path.normpath(self.folder / (s["pictures"] or "."))) for s in self._manifest.shards]
+        lengths = [s["n_rows"] for s in self._manifest.shards]
+        shard = np.repeat(np.arange(len(roots)), lengths)
+        shard = shard if self._rows is None else shard[self._rows]
+        return [roots[k] / name for k, name in zip(shard, self.file_names, strict=True)]
+
+    @cached_property
+    def tags(self) -> list[list[str]]:
+        """Tags of each picture, also those that are no words of the vocabulary."""
+        return [tags or [] for tags in self._column("tags")]
+
+    @cached_property
+    def splits(self) -> list[str | None]:
+        """Which part of the source's own split each picture is in."""
+        return self._column("split")
+
+    @cached_property
+    def label_lists(self) -> list[list[str] | None]:
+        """Labels of each picture; None: not known."""
+        return self._column("labels")
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """All labels of the whole collection, in the order of the alphabet."""
+        names = pa.concat_tables([shard.table(["labels"]) for shard in self._shards])["labels"]
+        return sorted({label for labels in names.to_pylist() for label in labels or ()})
+
+    @property
+    def multi_label(self) -> bool:
+        """Whether a picture can have several labels."""
+        return self._manifest.multi_label
+
+    @cached_property
+    def labels(self) -> np.ndarray | None:
+        """Labels as estimators take them for y.
+
+        One label a picture: an array of names, None where it is not known.  Several: a matrix of 0 and 1 with a column
+        for each of `classes`, rows of NaN where they are not known.  None: there are no labels.
+        """
+        if not self.classes:
+            return None
+        if not self.multi_label:
+            return np.array([labels[0] if labels else None for labels in self.label_lists], dtype=object)
+        column = {name: k for k, name in enumerate(self.classes)}
+        y = np.zeros((len(self), len(column)))
+        for row, labels in zip(y, self.label_lists, strict=True):
+            if labels is None:
+                row[:] = np.nan
+            else:
+                row[[column[label] for label in labels]] = 1
+        return y if np.isnan(y).any() else y.astype(np.int64)
+
+    @property
+    def skipped(self) -> list[tuple[str, str]]:
+        """(file_name, reason) of what could not be used."""
+        return building.read_skipped(self.folder / SKIPPED)
+
+    # ---- splitting ---------------------------------------------------------------------------------------------------
+
+    def split(
+        self,
+        test_size: float | None = None,
+        *,
+        by: str | None = None,
+        stratify: bool = True,
+        keep_duplicates_together: bool = True,
+        random_state: int = 0,
+    ) -> dict[str, Corpus]:
+        """Split the collection, by chance or by a column.
+
+        Parameters
+        ----------
+        test_size : float, optional
+            Share of the test part, between 0 and 1.
+        by : {"split", "label"}, optional
+            Instead of by chance: a part for each value of the source's split, or for each class.
+        stratify : bool, default=True
+            The same share of every class (of single labels).
+        keep_duplicates_together : bool, default=True
+            Pictures that look almost the same go into the same part.
+        random_state : int, default=0
+
+        Returns
+        -------
+        dict of str to Corpus
+            "train" and "test", or the column's values, in the order of the alphabet; rows without one are in none.
+
+        Examples
+        --------
+        >>> parts = corpus.split(0.25)  # doctest: +SKIP
+        >>> parts["train"], parts["test"]  # doctest: +SKIP
+        (Corpus(1200 rows, 960 words), Corpus(400 rows, 960 words))
+        """
+        if (test_size is None) == (by is None):
+            raise ValueError("split needs either test_size or by")
+        if by is not None:
+            return self._split_by(by)
+        assert test_size is not None  # noqa: S101
+        hashes = self._column("picture_hash") if keep_duplicates_together else [None] * len(self)
+        labels = [labels[0] if labels else None for labels in self.label_lists]
+        use_labels = stratify and not self.multi_label
+        test = split_rows(test_size, labels if use_labels else None, hashes, random_state)
+        return {"train": self[~test], "test": self[test]}
+
+    def _split_by(self, by: str) -> dict[str, Corpus]:
+        if by not in ("split", "label"):
+            raise ValueError(f"by must be 'split' or 'label', got {by!r}")
+        if by == "label" and self.multi_label:
+            raise ValueError("pictures with several labels cannot be split by label")
+        values = self.splits if by == "split" else [own[0] if own else None for own in self.label_lists]
+        found = sorted({value for value in values if value is not None})
+        if not found:
+            raise ValueError(f"no picture of this collection has a {by}" + _SPLIT_HINT * (by == "split"))
+        array = np.array(values, dtype=object)
+        return {value: self[np.flatnonzero(array == value)] for value in found}
+
+    # ---- changing ----------------------------------------------------------------------------------------------------
+
+    def append(
+        self,
+        source: str | os.PathLike[str] | Source,
+        *,
+        new_tags: bool = False,
+        features_file: str | os.PathLike[str] | None = None,
+        n_jobs: int | None = -1,
+        resume: bool = False,
+        strict: bool = False,
+        progress: Progress = _silent,
+        **columns: Any,
+    ) -> Corpus:
+        """Add pictures, with the same codebook and options.
+
+        Parameters
+        ----------
+        source : path or Source
+            Pictures of a name that is there already are skipped.
+        new_tags : bool, default=False
+            Whether tags that are no words yet become words: columns at the end.  A model that was learnt before takes
+            the columns that it knows.
+        features_file : path, optional
+            For a corpus with features of your own.
+        n_jobs, resume, strict, progress
+            As for `build`.
+        **columns
+            `label_column`, `tags_column`, `split_column`, `pictures`, `tag_rules`, as for `build`.
+
+        Returns
+        -------
+        Corpus
+            With the new rows at the end.
+        """
+        self._check_whole()
+        if not isinstance(source, Source):
+            source = read_source(source, **columns)
+        building.append(
+            self, source, new_tags=new_tags, features_file=features_file, n_jobs=n_jobs, resume=resume, strict=strict,
+            progress=progress,
+        )  # fmt: skip
+        return Corpus.open(self.folder)
+
+    def remove(self, file_names: Sequence[str]) -> Corpus:
+        """Remove pictures from the collection (not their files).
+
+        Parameters
+        ----------
+        file_names : sequence of str
+            A name that is not there is an error.
+
+        Returns
+        -------
+        Corpus
+            Without them.
+        """
+        self._check_whole()
+        names = {file_names} if isinstance(file_names, str) else set(file_names)
+        unknown = sorted(names - set(self.file_names))
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is not in the collection")
+        changes.remove(self, names)
+        return Corpus.open(self.folder)
+
+    def _check_whole(self) -> None:
+        if self._rows is not None:
+            raise ValueError("this is a part of a corpus; open the whole with Corpus.open to change it")
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one Parquet file, for other programs.
+
+        The columns are those of `table`, ``word_ids`` and ``word_counts`` (lists) and, if there are any,
+        ``global_features`` (lists).
+        """
+        changes.export(self, Path(path))
+
+
+_SPLIT_HINT = "; name its column with split_column when you build"

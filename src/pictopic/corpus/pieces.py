@@ -1,0 +1,147 @@
+"""Pictures to counts, a piece of some pictures at a time: what the processes of a build do.
+
+A piece is a file.  What is in it depends on its pictures and on the options alone, not on who makes it or when, and it
+appears whole or not at all: so a build can be spread over processes, stopped and continued.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from pictopic.files import write_bytes
+from pictopic.words.codebook import Codebook, Drawn
+from pictopic.words.duplicates import perceptual_hash
+from pictopic.words.extract import Extractor, WordOptions
+from pictopic.words.pictures import PictureError, header_size
+
+T = TypeVar("T")
+
+
+class Piece(NamedTuple):
+    """What became of some pictures."""
+
+    kept: np.ndarray  # numbers, within the piece, of those that could be read
+    counts: sparse.csr_array  # (n_kept, n_regions * n_words)
+    features: np.ndarray  # (n_kept, n_features)
+    sizes: np.ndarray  # (n_kept, 2): width and height, upright, before any scaling
+    hashes: np.ndarray  # (n_kept,), uint64
+    skipped: list[tuple[int, str]]  # number within the piece, reason
+
+
+def in_processes(function: Callable[..., T], calls: Iterable[Sequence[Any]], n_jobs: int | None) -> Iterator[T]:
+    """Call a function many times, in as many processes as `n_jobs` says, one thread each; answers in order.
+
+    One job is done in this process.  Calls are taken from `calls` as processes become free.
+    """
+    n_jobs = effective_n_jobs(n_jobs)
+    if n_jobs == 1:
+        # One thread here as there: sums in another order would be other numbers.
+        with threadpool_limits(1):
+            for call in calls:
+                yield function(*call)
+        return
+    with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+        work = Parallel(return_as="generator", batch_size=1, pre_dispatch=2 * n_jobs)
+        yield from work(delayed(function)(*call) for call in calls)
+
+
+def draw_descriptors(
+    paths: Sequence[str], numbers: Sequence[int], options: WordOptions, seed: int, size: int, limit: float
+) -> Drawn:
+    """A uniform sample of the pictures' descriptors; pictures that cannot be read have none.
+
+    Parameters
+    ----------
+    paths : sequence of str
+    numbers : sequence of int
+        Of the pictures: with the seed, they decide which descriptors are drawn.
+    options : WordOptions
+    seed : int
+    size, limit : int, float
+        See `Drawn.of`.
+    """
+    extractor = Extractor(options)
+    parts = [Drawn.nothing()]
+    for path, number in zip(paths, numbers, strict=True):
+        try:
+            image = extractor.open(path)
+        except PictureError:
+            continue  # said when words are counted
+        descriptors, places = (np.concatenate(arrays) for arrays in zip(*extractor.describe(image), strict=True))
+        parts.append(Drawn.of(descriptors, places, number, seed, size=size, limit=limit))
+    return Drawn.smallest(parts, size)
+
+
+def count_words(paths: Sequence[str], options: WordOptions, codebook: str, out: str) -> int:
+    """Describe pictures and write the piece; how many could be read."""
+    piece = make_piece(paths, _extractor(options, codebook, os.stat(codebook).st_mtime_ns))
+    write_piece(Path(out), piece)
+    return len(piece.kept)
+
+
+@lru_cache(maxsize=1)
+def _extractor(options: WordOptions, codebook: str, changed: int) -> Extractor:
+    return Extractor(options, Codebook.load(codebook))
+
+
+def make_piece(paths: Sequence[str], extractor: Extractor) -> Piece:
+    """Count the words of some pictures."""
+    kept, rows, features, sizes, hashes, skipped = [], [], [], [], [], []
+    for number, path in enumerate(paths):
+        try:
+            image = extractor.open(path)
+        except PictureError as error:
+            skipped.append((number, str(error)))
+            continue
+        try:
+            counts, own = extractor.count(image), extractor.features(image)
+        except Exception as error:
+            raise RuntimeError(f"{path}: {error}") from error
+        kept.append(number)
+        rows.append(sparse.csr_array(counts[None]))
+        features.append(own)
+        sizes.append(header_size(path))
+        hashes.append(perceptual_hash(image))
+    n_words = len(extractor.regions) * len(extractor.codebook)  # type: ignore[arg-type]
+    return Piece(
+        np.array(kept, np.int64),
+        sparse.vstack(rows, format="csr") if rows else sparse.csr_array((0, n_words), dtype=np.int32),
+        np.stack(features) if features else np.zeros((0, 0), np.float32),
+        np.array(sizes, np.int32).reshape(-1, 2),
+        np.array(hashes, np.uint64),
+        skipped,
+    )
+
+
+def write_piece(path: Path, piece: Piece) -> None:
+    """Write a piece, whole or not at all."""
+    counts = piece.counts
+    buffer = io.BytesIO()
+    np.savez(
+        buffer, kept=piece.kept, indptr=counts.indptr, indices=counts.indices, data=counts.data,
+        n_words=np.array(counts.shape[1]), features=piece.features, sizes=piece.sizes, hashes=piece.hashes,
+        skipped=np.frombuffer(json.dumps(piece.skipped).encode(), np.uint8),
+    )  # fmt: skip
+    write_bytes(path, buffer.getvalue())
+
+
+def read_piece(path: Path) -> Piece:
+    """Read a piece."""
+    with np.load(path, allow_pickle=False) as arrays:
+        n_kept = len(arrays["kept"])
+        counts = sparse.csr_array(
+            (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n_kept, int(arrays["n_words"]))
+        )
+        skipped = [(int(number), str(reason)) for number, reason in json.loads(arrays["skipped"].tobytes())]
+        return Piece(arrays["kept"], counts, arrays["features"], arrays["sizes"], arrays["hashes"], skipped)

@@ -1,0 +1,223 @@
+"""The stages of a build: learn the codebook, count the words, and what comes out of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy import sparse
+
+from pictopic.corpus.pieces import Piece, count_words, draw_descriptors, in_processes, read_piece
+from pictopic.corpus.source import Source
+from pictopic.corpus.store import CODEBOOK, Block
+from pictopic.files import write_text
+from pictopic.words.codebook import Codebook, Sample, sample_size
+from pictopic.words.extract import Extractor, WordOptions
+from pictopic.words.pictures import PictureError
+from pictopic.words.regions import Regions
+from pictopic.words.vocabulary import Vocabulary
+
+BUILDING = "building"  # folder of what an unfinished build has come to
+PIECE = 32  # pictures
+CODEBOOK_PICTURES = 2_000  # pictures that a codebook is learnt from, at most
+_ROWS_AT_A_TIME = 4096  # of sources that need no pictures read
+
+Progress = Callable[[str, int, int], None]  # stage, done, of how many
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a build does, apart from where it comes from and goes to; the same settings give the same bytes."""
+
+    words: WordOptions
+    min_tag_count: int = 1
+    max_tags: int | None = None
+    seed: int = 0
+
+
+class Build:
+    """One run of the stages.
+
+    Parameters
+    ----------
+    source : Source
+    folder : Path
+        Of the corpus.
+    settings : Settings
+    n_jobs : int or None
+    progress : callable
+        Called with the stage, how much of it is done and of how much.
+    """
+
+    def __init__(self, source: Source, folder: Path, settings: Settings, n_jobs: int | None, progress: Progress):
+        self.source, self.folder, self.settings, self.n_jobs = source, folder, settings, n_jobs
+        self.progress = progress
+        self.building = folder / BUILDING
+        self.names: list[str] = source.rows["file_name"].to_pylist()
+
+    # ---- stages ------------------------------------------------------------------------------------------------------
+
+    def plan(self, resume: bool, extra: dict[str, Any]) -> None:
+        """Begin, or go on with what an interrupted build of the same has left."""
+        plan = {
+            "source": self.source.fingerprint, "words": self.settings.words.to_dict(),
+            "seed": self.settings.seed, "piece": PIECE, **extra,
+        }  # fmt: skip
+        path = self.building / "plan.json"
+        text = json.dumps(plan, sort_keys=True, ensure_ascii=False) + "\n"
+        if path.is_file():
+            if not resume:
+                raise ValueError(f"{self.folder} holds an unfinished build: resume it (--resume), or delete it first")
+            if path.read_text(encoding="utf-8") != text:
+                raise ValueError(
+                    f"{self.folder} holds an unfinished build of another source, or with other options: "
+                    "delete the folder first"
+                )
+        else:
+            shutil.rmtree(self.building, ignore_errors=True)
+            write_text(path, text)
+
+    def codebook(self, rows: np.ndarray) -> None:
+        """Learn the codebook from the pictures of these rows."""
+        path = self.building / CODEBOOK
+        if path.is_file():
+            return
+        settings = self.settings
+        if len(rows) > CODEBOOK_PICTURES:
+            chosen = np.random.default_rng(settings.seed).choice(len(rows), CODEBOOK_PICTURES, replace=False)
+            rows = rows[np.sort(chosen)]
+        sample = Sample(sample_size(settings.words.n_words))
+        groups = [rows[k : k + PIECE] for k in range(0, len(rows), PIECE)]
+        calls = (
+            (self._paths(group), group.tolist(), settings.words, settings.seed, sample.size, sample.limit)
+            for group in groups
+        )
+        done = 0
+        self.progress("looking for visual words", done, len(rows))
+        for group, drawn in zip(groups, in_processes(draw_descriptors, calls, self.n_jobs), strict=True):
+            sample.add(drawn)
+            done += len(group)
+            self.progress("looking for visual words", done, len(rows))
+        if not len(sample.drawn().keys):
+            raise ValueError(f"no visual words can be learnt: {self._why_not(rows[0])}")
+        self.progress("learning visual words", 0, 1)
+        names = {int(row): self.names[row] for row in rows}
+        Codebook.learn(sample.drawn(), settings.words.n_words, names, settings.seed).save(path)
+        self.progress("learning visual words", 1, 1)
+
+    def count(self) -> None:
+        """Count the words of all pictures."""
+        n = len(self.names)
+        todo = [k for k in range(len(range(0, n, PIECE))) if not self._piece(k).is_file()]
+        done = n - sum(len(self.names[k * PIECE : (k + 1) * PIECE]) for k in todo)
+        words, codebook = self.settings.words, str(self.building / CODEBOOK)
+        calls = ((self._paths(self._rows(k)), words, codebook, str(self._piece(k))) for k in todo)
+        self.progress("counting words", done, n)
+        for k, _ in zip(todo, in_processes(count_words, calls, self.n_jobs), strict=True):
+            done += len(self._rows(k))
+            self.progress("counting words", done, n)
+
+    # ---- what comes out ----------------------------------------------------------------------------------------------
+
+    def skipped(self) -> list[tuple[str, str]]:
+        """(file_name, reason) of everything that is left out."""
+        found = list(self.source.skipped)
+        for first, piece in self._pieces():
+            found += [(self.names[first + number], reason) for number, reason in piece.skipped]
+        return found
+
+    def kept(self) -> np.ndarray:
+        """Numbers of the rows that are left."""
+        if not self.source.pictures:
+            return np.arange(len(self.names))
+        return np.concatenate([np.zeros(0, np.int64), *(first + piece.kept for first, piece in self._pieces())])
+
+    def vocabulary(self, known: Vocabulary | None = None, extend: bool = True) -> Vocabulary:
+        """The words: of the codebook or the source's counts, and the tags of the rows that are left.
+
+        Tags that are `known` keep their columns; with `extend` new ones follow.
+        """
+        if self.source.counts is not None:
+            counts = self.source.counts
+            return Vocabulary(counts.n_visual_words, 1, counts.annotations or ())
+        if known is not None and not extend:
+            return known
+        settings = self.settings
+        kept = self.source.rows.take(self.kept())["tags"]
+        tags = (row.as_py() or [] for chunk in kept.chunks for row in chunk)
+        found = Vocabulary.from_tags(tags, min_count=settings.min_tag_count, max_words=settings.max_tags).annotations
+        if known is not None:
+            new = [tag for tag in found if tag not in known]
+            return Vocabulary(known.n_visual_words, known.n_regions, (*known.annotations, *new))
+        if not self.source.pictures:
+            return Vocabulary(0, 1, found)
+        n_words = len(Codebook.load(self.building / CODEBOOK))
+        return Vocabulary(n_words, len(Regions.parse(settings.words.regions)), found)
+
+    def blocks(self, vocabulary: Vocabulary, own_features: np.ndarray | None) -> Iterator[Block]:
+        """Everything, block by block; `own_features` are the user's, a row for each row of the source."""
+        if self.source.counts is not None:
+            yield from self._blocks_of_counts()
+        elif self.source.pictures:
+            for first, piece in self._pieces():
+                rows = first + piece.kept
+                sizes = {"width": piece.sizes[:, 0], "height": piece.sizes[:, 1], "picture_hash": piece.hashes}
+                yield self._block(rows, piece.counts, piece.features, sizes, vocabulary, own_features)
+        else:
+            for start in range(0, len(self.names), _ROWS_AT_A_TIME):
+                rows = np.arange(start, min(start + _ROWS_AT_A_TIME, len(self.names)))
+                nothing = sparse.csr_array((len(rows), 0), dtype=np.int32)
+                yield self._block(rows, nothing, np.zeros((len(rows), 0), np.float32), {}, vocabulary, own_features)
+
+    def _block(self, rows, visual, features, sizes, vocabulary, own_features) -> Block:
+        table = _with_sizes(self.source.rows.take(rows), sizes)
+        counts = [visual, vocabulary.count_tags([tags or [] for tags in table["tags"].to_pylist()])]
+        if own_features is not None:
+            features = np.hstack([features, own_features[rows]])
+        return Block(sparse.csr_array(sparse.hstack(counts, format="csr", dtype=np.int32)), features, table)
+
+    def _blocks_of_counts(self) -> Iterator[Block]:
+        start = 0
+        assert self.source.counts is not None  # noqa: S101
+        for counts, features in self.source.counts.blocks(_ROWS_AT_A_TIME):
+            rows = self.source.rows.slice(start, counts.shape[0])
+            start += counts.shape[0]
+            yield Block(counts, features, _with_sizes(rows, {}))
+
+    def _why_not(self, row: int) -> str:
+        """Why not a single patch was found."""
+        try:
+            width, height = Extractor(self.settings.words).open(self.source.folder / self.names[row]).size
+        except PictureError as error:
+            return f"no picture can be read; the first, {self.names[row]}: {error}"
+        return f"all pictures are smaller than a patch; the first, {self.names[row]}, has {width} x {height} pixels"
+
+    # ---- places ------------------------------------------------------------------------------------------------------
+
+    def _rows(self, k: int) -> np.ndarray:
+        return np.arange(k * PIECE, min((k + 1) * PIECE, len(self.names)))
+
+    def _paths(self, rows: np.ndarray) -> list[str]:
+        return [str(self.source.folder / self.names[row]) for row in rows]
+
+    def _piece(self, k: int) -> Path:
+        return self.building / f"piece-{k:07d}.npz"
+
+    def _pieces(self) -> Iterator[tuple[int, Piece]]:
+        """First row and contents of each piece."""
+        if self.source.pictures:
+            for start in range(0, len(self.names), PIECE):
+                yield start, read_piece(self._piece(start // PIECE))
+
+
+def _with_sizes(rows: pa.Table, sizes: dict[str, np.ndarray]) -> pa.Table:
+    for name, kind in (("width", pa.int32()), ("height", pa.int32()), ("picture_hash", pa.uint64())):
+        values = pa.array(sizes[name], kind) if name in sizes else pa.nulls(rows.num_rows, kind)
+        rows = rows.append_column(name, values)
+    return rows

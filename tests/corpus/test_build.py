@@ -1,0 +1,254 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pictopic import Corpus
+from pictopic.corpus import stages
+from pictopic.words.codebook import Codebook
+from tests.corpus.conftest import WORDS, write_metadata, write_pictures
+from tests.words.picture_files import png_header
+
+
+def contents(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(stages, "PIECE", 4)
+
+
+def test_counts_are_those_of_each_picture_and_its_tags(photos, tmp_path):
+    corpus = Corpus.build(photos, tmp_path / "corpus", **WORDS)
+    extractor = corpus.extractor
+    visual = [extractor.count(extractor.open(photos / name)) for name in corpus.file_names]
+    np.testing.assert_array_equal(corpus.X[:, :24].toarray(), visual)
+    assert corpus.vocabulary.annotations == ("all", "tag0", "tag1", "tag2")
+    np.testing.assert_array_equal(corpus.X[:, 25:].toarray(), np.eye(3, dtype=int)[np.arange(12) % 3])
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_the_number_of_processes_does_not_change_a_byte(photos, tmp_path, small_pieces, n_jobs):
+    options = WORDS | {"features": ("cld",)}
+    Corpus.build(photos, tmp_path / "one", **options)
+    Corpus.build(photos, tmp_path / "several", **options | {"n_jobs": n_jobs})
+    assert contents(tmp_path / "one") == contents(tmp_path / "several")
+
+
+class StopError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("stage", "after"),
+    [("looking for visual words", 4), ("learning visual words", 0), ("counting words", 8), ("writing", 4)],
+)
+def test_a_build_that_was_stopped_is_resumed_to_the_same_bytes(photos, tmp_path, small_pieces, stage, after):
+    def stop(now, done, total):
+        if now == stage and done >= after:
+            raise StopError
+
+    Corpus.build(photos, tmp_path / "whole", **WORDS)
+    with pytest.raises(StopError):
+        Corpus.build(photos, tmp_path / "stopped", **WORDS, progress=stop)
+    with pytest.raises(ValueError, match="is not a corpus"):
+        Corpus.open(tmp_path / "stopped")
+    Corpus.build(photos, tmp_path / "stopped", **WORDS, resume=True)
+    assert contents(tmp_path / "stopped") == contents(tmp_path / "whole")
+
+
+def test_resuming_does_not_count_again_what_was_counted(photos, tmp_path, small_pieces):
+    def stop(now, done, total):
+        if now == "counting words" and done >= 8:
+            raise StopError
+
+    with pytest.raises(StopError):
+        Corpus.build(photos, tmp_path / "corpus", **WORDS, progress=stop)
+    told = []
+    Corpus.build(photos, tmp_path / "corpus", **WORDS, resume=True, progress=lambda *step: told.append(step))
+    assert [done for stage, done, _ in told if stage == "counting words"] == [8, 12]
+    assert not any(stage == "looking for visual words" for stage, _, _ in told)
+
+
+def stopped_build(photos, folder):
+    def stop(now, done, total):
+        if now == "counting words":
+            raise StopError
+
+    with pytest.raises(StopError):
+        Corpus.build(photos, folder, **WORDS, progress=stop)
+
+
+def test_an_unfinished_build_is_not_thrown_away_unasked(photos, tmp_path):
+    stopped_build(photos, tmp_path / "corpus")
+    with pytest.raises(ValueError, match="holds an unfinished build: resume it"):
+        Corpus.build(photos, tmp_path / "corpus", **WORDS)
+
+
+def test_an_unfinished_build_with_other_options_is_not_resumed(photos, tmp_path):
+    stopped_build(photos, tmp_path / "corpus")
+    with pytest.raises(ValueError, match="another source, or with other options"):
+        Corpus.build(photos, tmp_path / "corpus", **WORDS | {"n_words": 5}, resume=True)
+
+
+def test_a_corpus_is_not_overwritten(photos, tmp_path):
+    Corpus.build(photos, tmp_path / "corpus", **WORDS)
+    with pytest.raises(ValueError, match="holds a corpus already"):
+        Corpus.build(photos, tmp_path / "corpus", **WORDS, resume=True)
+
+
+def test_bad_pictures_are_skipped_with_a_reason_and_nothing_else_is_lost(photos, tmp_path):
+    rows = write_pictures(photos, 12)
+    whole = (photos / "1.jpg").read_bytes()
+    (photos / "truncated.jpg").write_bytes(whole[: len(whole) // 2])
+    (photos / "empty.jpg").write_bytes(b"")
+    (photos / "text.jpg").write_text("not a picture at all")
+    (photos / "bomb.png").write_bytes(png_header(20_000, 20_000))
+    Image.fromarray(np.zeros((1, 1, 3), np.uint8)).save(photos / "pixel.png")
+    (tmp_path / "outside.jpg").write_bytes(whole)
+    bad = ["truncated.jpg", "empty.jpg", "text.jpg", "bomb.png", "../outside.jpg", "missing.jpg", "0.jpg"]
+    for name in [*bad, "pixel.png"]:
+        rows.append({"file_name": name, "tags": "", "label": "round", "part": "a"})
+    write_metadata(photos, rows)
+    corpus = Corpus.build(photos, tmp_path / "corpus", **WORDS)
+    assert corpus.file_names == [f"{k}.jpg" for k in range(12)] + ["pixel.png"]
+    skipped = dict(corpus.skipped)
+    assert sorted(skipped) == sorted(bad)
+    assert skipped["truncated.jpg"] == "truncated"
+    assert "400 million pixels" in skipped["bomb.png"]
+    assert skipped["../outside.jpg"] == "outside the folder"
+    assert skipped["missing.jpg"] == "missing"
+    assert skipped["0.jpg"] == "duplicate row"
+    assert corpus[[12]].X.sum() == 0
+
+
+@pytest.mark.parametrize("name", ["missing.jpg", "text.jpg"])
+def test_strict_makes_a_bad_picture_an_error(photos, tmp_path, name):
+    (photos / "text.jpg").write_text("not a picture at all")
+    rows = write_pictures(photos, 12)
+    write_metadata(photos, [*rows, rows[0] | {"file_name": name}])
+    with pytest.raises(ValueError, match=f"{name}: "):
+        Corpus.build(photos, tmp_path / "corpus", **WORDS, strict=True)
+
+
+def test_without_a_single_readable_picture_there_is_no_corpus(tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.jpg").write_text("nothing")
+    with pytest.raises(ValueError, match=r"no picture can be read; the first, a\.jpg: not a picture"):
+        Corpus.build(tmp_path / "photos", tmp_path / "corpus", **WORDS)
+
+
+def test_pictures_smaller_than_a_patch_have_no_words_to_learn(tmp_path):
+    (tmp_path / "photos").mkdir()
+    Image.new("L", (9, 12)).save(tmp_path / "photos" / "a.png")
+    with pytest.raises(ValueError, match=r"smaller than a patch; the first, a\.png, has 9 x 12 pixels"):
+        Corpus.build(tmp_path / "photos", tmp_path / "corpus", **WORDS)
+
+
+@pytest.mark.parametrize(
+    "rows", ["b", [f"{k}.jpg" for k in range(0, 12, 3)], [0, 3, 6, 9], np.arange(12) % 3 == 0], ids=str
+)
+def test_visual_words_are_learnt_from_the_codebook_rows_only(photos, tmp_path, rows):
+    options = WORDS | {"split_column": "part", "codebook_rows": rows}
+    before = Corpus.build(photos, tmp_path / "before", **options)
+    Image.fromarray(np.zeros((48, 64), np.uint8)).save(photos / "1.jpg")
+    after = Corpus.build(photos, tmp_path / "after", **options)
+    np.testing.assert_array_equal(before.codebook.centres, after.codebook.centres)
+    everything = Corpus.build(photos, tmp_path / "all", **options | {"codebook_rows": None})
+    assert not np.array_equal(everything.codebook.centres, after.codebook.centres)
+
+
+def test_codebook_rows_are_numbered_as_listed(photos, tmp_path):
+    rows = write_pictures(photos, 12)
+    write_metadata(photos, [rows[0] | {"file_name": "missing.jpg"}, *rows])
+    shifted = Corpus.build(photos, tmp_path / "shifted", **WORDS, codebook_rows=[4, 7])
+    by_name = Corpus.build(photos, tmp_path / "by_name", **WORDS, codebook_rows=["3.jpg", "6.jpg"])
+    assert {patch.file_name for word in shifted.codebook.examples for patch in word} == {"3.jpg", "6.jpg"}
+    np.testing.assert_array_equal(shifted.codebook.centres, by_name.codebook.centres)
+
+
+@pytest.mark.parametrize(("rows", "message"), [("train", "no row is in a split 'train'"), (["x"], "names no row")])
+def test_codebook_rows_that_are_not_there_are_refused(photos, tmp_path, rows, message):
+    with pytest.raises(ValueError, match=message):
+        Corpus.build(photos, tmp_path / "corpus", **WORDS, codebook_rows=rows)
+
+
+def test_a_codebook_that_is_there_is_used(photos, tmp_path, rng):
+    codebook = Codebook(rng.uniform(size=(5, 128)))
+    corpus = Corpus.build(photos, tmp_path / "corpus", **WORDS, codebook=codebook)
+    np.testing.assert_array_equal(corpus.codebook.centres, codebook.centres)
+    assert corpus.vocabulary.n_visual_words == corpus.options.n_words == 5
+
+
+def test_computed_and_own_features_stand_side_by_side(photos, tmp_path):
+    np.save(tmp_path / "own.npy", np.arange(10.0).reshape(5, 2))
+    (tmp_path / "own.txt").write_text("".join(f"{k}.jpg\n" for k in (3, 0, 1, 2, 11)))
+    corpus = Corpus.build(photos, tmp_path / "corpus", **WORDS, features=("cld",), features_file=tmp_path / "own.npy")
+    features = np.asarray(corpus.global_features)
+    assert features.shape == (12, 194)
+    assert features[3, 192:].tolist() == [0, 1]
+    assert np.isnan(features[4, 192:]).all()
+    extractor = corpus.extractor
+    np.testing.assert_array_equal(features[5, :192], extractor.features(extractor.open(photos / "5.jpg")))
+
+
+def test_rare_tags_are_no_words_but_stay_tags(photos, tmp_path):
+    rows = write_pictures(photos, 12)
+    rows[0]["tags"] = "all; unique"
+    write_metadata(photos, rows)
+    corpus = Corpus.build(photos, tmp_path / "corpus", **WORDS, min_tag_count=2)
+    assert "unique" not in corpus.vocabulary
+    assert corpus.tags[0] == ["all", "unique"]
+
+
+def test_most_frequent_tags_only(photos, tmp_path):
+    assert Corpus.build(photos, tmp_path / "corpus", **WORDS, max_tags=1).vocabulary.annotations == ("all",)
+
+
+def test_tags_of_unreadable_pictures_are_no_words(photos, tmp_path):
+    rows = write_pictures(photos, 12)
+    rows[0]["tags"] = "unseen"
+    write_metadata(photos, rows)
+    (photos / "0.jpg").write_bytes(b"nothing")
+    assert "unseen" not in Corpus.build(photos, tmp_path / "corpus", **WORDS).vocabulary
+
+
+def test_counts_in_a_file_become_a_corpus(tmp_path):
+    (tmp_path / "words.csv").write_text("label,sea,sky\ncoast,2,1\nforest,0,3\n")
+    corpus = Corpus.build(tmp_path / "words.csv", tmp_path / "corpus")
+    assert corpus.X.toarray().tolist() == [[2, 1], [0, 3]]
+    assert corpus.vocabulary.annotations == ("sea", "sky")
+    assert corpus.labels.tolist() == ["coast", "forest"]
+
+
+def test_an_error_in_a_picture_names_it(photos, tmp_path, monkeypatch):
+    monkeypatch.setattr("pictopic.words.extract.Extractor.count", lambda *_: 1 / 0)
+    with pytest.raises(RuntimeError, match=r"0\.jpg: division by zero"):
+        Corpus.build(photos, tmp_path / "corpus", **WORDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", [0.0, 0.3, 1.0])
+def test_a_killed_build_is_resumed_to_the_same_bytes(tmp_path, delay):
+    folder = tmp_path / "photos"
+    write_metadata(folder, write_pictures(folder, 120))
+    options = "n_words=6, step=2, regions='2x2', n_jobs=2, resume=True"
+    code = f"from pictopic import Corpus; import sys; Corpus.build(sys.argv[1], sys.argv[2], {options})"
+    command = [sys.executable, "-c", code, str(folder)]
+    subprocess.run([*command, str(tmp_path / "whole")], check=True)
+    child = subprocess.Popen([*command, str(tmp_path / "killed")], start_new_session=True)
+    while not list(Path(tmp_path / "killed").glob("building/piece-*")):
+        time.sleep(0.05)
+    time.sleep(delay)
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    if not (tmp_path / "killed" / "corpus.json").exists():
+        subprocess.run([*command, str(tmp_path / "killed")], check=True)
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")

@@ -1,0 +1,71 @@
+import os
+
+import numpy as np
+import pytest
+
+from pictopic.corpus.pieces import draw_descriptors, in_processes, make_piece, read_piece, write_piece
+from pictopic.words.codebook import Codebook
+from pictopic.words.extract import Extractor, WordOptions
+from pictopic.words.pictures import gray, open_picture
+from pictopic.words.sift import dense_sift
+from tests.corpus.conftest import write_pictures
+
+OPTIONS = WordOptions(n_words=5, step=12, features=("cld",))
+
+
+@pytest.fixture
+def paths(tmp_path):
+    write_pictures(tmp_path, 3)
+    (tmp_path / "bad.jpg").write_bytes(b"")
+    return [str(tmp_path / name) for name in ("0.jpg", "bad.jpg", "1.jpg", "2.jpg")]
+
+
+def process_and_threads(_):
+    return os.getpid(), os.environ.get("OMP_NUM_THREADS")
+
+
+def double(number):
+    return 2 * number
+
+
+def test_a_piece_is_read_as_it_was_written(paths, tmp_path, rng):
+    piece = make_piece(paths, Extractor(OPTIONS, Codebook(rng.uniform(size=(5, 128)))))
+    write_piece(tmp_path / "piece.npz", piece)
+    again = read_piece(tmp_path / "piece.npz")
+    assert again.skipped == piece.skipped == [(1, "empty file")]
+    assert again.kept.tolist() == [0, 2, 3]
+    assert (again.counts != piece.counts).nnz == 0
+    np.testing.assert_array_equal(again.features, piece.features)
+    np.testing.assert_array_equal(again.sizes, [[64, 48]] * 3)
+    np.testing.assert_array_equal(again.hashes, piece.hashes)
+
+
+def test_a_piece_without_a_readable_picture_is_empty(paths, tmp_path):
+    write_piece(tmp_path / "piece.npz", make_piece(paths[1:2], Extractor(OPTIONS, Codebook(np.eye(128)[:5]))))
+    assert read_piece(tmp_path / "piece.npz").counts.shape == (0, 20)
+
+
+def test_drawn_descriptors_are_the_pictures_own(paths):
+    drawn = draw_descriptors(paths, [7, 8, 9, 10], OPTIONS, seed=0, size=11, limit=1.0)
+    assert len(drawn.keys) == 11
+    assert set(drawn.pictures) <= {7, 9, 10}
+    assert (np.diff(drawn.keys) >= 0).all()
+    path_of = {7: paths[0], 9: paths[2], 10: paths[3]}
+    for descriptor, place, picture in zip(drawn.descriptors, drawn.places, drawn.pictures, strict=True):
+        descriptors, places = dense_sift(gray(open_picture(path_of[picture])), step=12)
+        np.testing.assert_array_equal(descriptors[(places == place).all(axis=1)], [descriptor])
+
+
+def test_one_job_stays_in_this_process():
+    assert {process for process, _ in in_processes(process_and_threads, [(0,), (1,)], 1)} == {os.getpid()}
+
+
+def test_jobs_run_in_other_processes_with_one_thread_each():
+    found = list(in_processes(process_and_threads, [(k,) for k in range(6)], 2))
+    assert os.getpid() not in {process for process, _ in found}
+    assert {threads for _, threads in found} == {"1"}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_answers_come_in_the_order_of_the_calls(n_jobs):
+    assert list(in_processes(double, [(k,) for k in range(20)], n_jobs)) == list(range(0, 40, 2))
