@@ -1,4 +1,4 @@
-"""The commands."""
+"""The commands.  They hold no logic: what they print comes from the package."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from pictopic.cli.output import MisuseError
 
 app = typer.Typer(
     help="Learn topics from pictures, their tags and their classes; then classify, tag, find and explain.",
@@ -53,12 +55,18 @@ def demo(
 
 def main() -> None:
     """Run a command: exit code 2 for misuse, 1 for failure, and one line that says what is wrong."""
-    debug = "--debug" in sys.argv
     try:
         app(standalone_mode=True)
-    except (ValueError, OSError) as error:
-        if debug:
+    except (ValueError, OSError, RuntimeError, ImportError) as error:
+        if "--debug" in sys.argv:
             traceback.print_exc()
         else:
-            print(f"pictopic: {error}", file=sys.stderr)
-        sys.exit(1)
+            print(f"pictopic: {_one_line(error)}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, MisuseError) else 1)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+from pictopic.cli import corpus as _corpus  # noqa: E402, F401 - its commands join `app`

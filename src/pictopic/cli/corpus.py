@@ -1,0 +1,120 @@
+"""Commands for corpora: build, info."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pictopic.cli import app
+from pictopic.cli.output import answer, misuse, progress_bars
+
+if TYPE_CHECKING:
+    from pictopic.corpus.source import Source
+
+_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+@app.command()
+def build(
+    source: Annotated[Path, typer.Argument(help="Folder of pictures, or a metadata or counts file.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the corpus.")],
+    preset: Annotated[str, typer.Option(help="scenes (the paper's section 6.1) or flickr (6.2).")] = "scenes",
+    words: Annotated[int | None, typer.Option(help="Number of visual words.  [scenes: 240, flickr: 2000]")] = None,
+    regions: Annotated[
+        str | None, typer.Option(help="Grid over a picture, as 2x2, or a pyramid, as 1x1+2x2.  [scenes: 2x2]")
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Global features: gist,mpeg7 (the paper's 1857), or semantic.  [none]")
+    ] = None,
+    max_side: Annotated[
+        int | None, typer.Option(help="Scale larger pictures down to this many pixels.  [flickr: 480]")
+    ] = None,
+    label_column: Annotated[str, typer.Option(help="Column of the classes.")] = "label",
+    tags_column: Annotated[str, typer.Option(help="Column of the tags.")] = "tags",
+    split_column: Annotated[str | None, typer.Option(help="Column that says train, test, ...")] = None,
+    codebook_split: Annotated[
+        str | None, typer.Option(help="Learn the visual words from this part only, e.g. train.")
+    ] = None,
+    min_tag_count: Annotated[int, typer.Option(help="In how many pictures a tag must occur.")] = 1,
+    max_tags: Annotated[int | None, typer.Option(help="Keep the most frequent tags only.")] = None,
+    stop_tags: Annotated[Path | None, typer.Option(help="File of tags to leave out, one a line.")] = None,
+    rename_tags: Annotated[Path | None, typer.Option(help="CSV file of tags to rename: from,to.")] = None,
+    features_file: Annotated[
+        Path | None, typer.Option(help="Global features of your own: .npy or .parquet, joined by file name.")
+    ] = None,
+    pictures: Annotated[str, typer.Option(help="auto, or none to use the tags only.")] = "auto",
+    jobs: Annotated[int, typer.Option(help="Processes; -1: one for each core.")] = -1,
+    seed: Annotated[int, typer.Option(help="Another number gives another codebook.")] = 0,
+    resume: Annotated[bool, typer.Option(help="Go on with a build that was stopped.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Only say what it would cost.")] = False,
+    strict: Annotated[bool, typer.Option(help="A picture that cannot be read is an error.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Turn a folder of pictures into a corpus: counts of visual words, tags, labels.
+
+    The folder may have a metadata.csv, .jsonl or .parquet with the columns file_name, tags (separated by ; , or |) and
+    label (or labels).  Without one, the folders' names are the classes and the pictures' own keywords the tags.
+    Pictures that cannot be read are listed in OUT/skipped.csv.
+
+    Example: pictopic build photos --out photos.corpus --max-side 480
+    """
+    from pictopic.corpus.corpus import Corpus
+    from pictopic.corpus.source import read_source
+    from pictopic.words.extract import WordOptions
+    from pictopic.words.tags import TagRules
+
+    changes: dict[str, Any] = {"n_words": words, "regions": regions, "max_side": max_side}
+    with misuse():
+        if features is not None:
+            changes["features"] = tuple(kind.strip() for kind in features.split(",") if kind.strip())
+        options = WordOptions.preset(preset, **changes)
+        rules = TagRules.read(stop=stop_tags, rename=rename_tags) if stop_tags or rename_tags else None
+        found = read_source(
+            source, label_column=label_column, tags_column=tags_column, split_column=split_column,
+            pictures=pictures, tag_rules=rules,  # type: ignore[arg-type]
+        )  # fmt: skip
+    if dry_run:
+        _dry_run(found, options, jobs, as_json)
+        return
+    try:
+        with progress_bars("pictures") as progress:
+            corpus = Corpus.build(
+                found, out, codebook_rows=codebook_split, preset=preset, min_tag_count=min_tag_count,
+                max_tags=max_tags, features_file=features_file, random_state=seed, n_jobs=jobs, resume=resume,
+                strict=strict, progress=progress, **changes,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        again = [argument for argument in sys.argv[1:] if argument != "--resume"]
+        typer.echo(f"stopped; go on with: pictopic {shlex.join(again)} --resume", err=True)
+        raise typer.Exit(130) from None
+    from pictopic.corpus.summary import describe, summary
+
+    answer(summary(corpus), describe(corpus), as_json)
+
+
+def _dry_run(source: Source, options: Any, jobs: int, as_json: bool) -> None:
+    from pictopic.corpus.estimate import estimate
+
+    cost = estimate(source, options, jobs)
+    answer(cost.to_dict(), cost.lines(), as_json)
+
+
+@app.command()
+def info(
+    corpus: Annotated[Path, typer.Argument(help="Folder of a corpus.")],
+    as_json: _Json = False,
+) -> None:
+    """Say what is in a corpus.
+
+    Example: pictopic info photos.corpus
+    """
+    from pictopic.corpus.corpus import Corpus
+    from pictopic.corpus.summary import describe, summary
+
+    with misuse():
+        opened = Corpus.open(corpus)
+    answer(summary(opened), describe(opened), as_json)
