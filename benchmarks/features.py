@@ -14,11 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import cv2
 import faiss
 import numpy as np
+import pyarrow as pa
 from PIL import Image
 from scipy import sparse
 from sklearn.cluster import KMeans
@@ -28,6 +30,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.timing import interleaved, report
 from pictopic import Corpus
 from pictopic.corpus.pieces import make_piece
+from pictopic.corpus.store import SCHEMA, Block, Manifest, write_shards
 from pictopic.words.codebook import _ITERATIONS, Codebook, Drawn, sample_size
 from pictopic.words.extract import PRESETS, Extractor
 from pictopic.words.global_features import global_features
@@ -174,7 +177,10 @@ def whole_build(data: Path, paths: list[Path], repeats: int) -> None:
                     marks.append((stage, time.process_time()))
 
             start = time.process_time()
-            Corpus.build(data / "labelme8", Path(folder) / "corpus", n_jobs=1, codebook_rows=names, progress=tell)
+            Corpus.build(
+                data / "labelme8", Path(folder) / "corpus", n_jobs=1, codebook_rows=names, progress=tell,
+                tags_column=None,
+            )  # fmt: skip
             ends = [mark for _, mark in marks[1:]] + [time.process_time()]
             begins = [start, *ends[:-1]]
             stages.update({stage: end - begin for (stage, _), begin, end in zip(marks, begins, ends, strict=True)})
@@ -225,9 +231,49 @@ def memory(paths: list[Path]) -> None:
     report("peak memory of a build, MB", **{f"{n} pictures": peak for n, peak in peaks.items()})
 
 
+def reading() -> None:
+    """Random minibatches from a corpus on disk of 100,000 documents: 320 words and 64 global features each."""
+    rng = np.random.default_rng(0)
+    n, batch = 100_000, 128
+
+    def blocks() -> Iterator[Block]:
+        for start in range(0, n, 1000):
+            indices = np.sort(rng.integers(0, 4000, (1000, 320), dtype=np.int32), axis=1).ravel()
+            counts = sparse.csr_array((np.ones(320_000, np.int32), indices, np.arange(0, 320_001, 320)), (1000, 4000))
+            names = pa.table({"file_name": [f"{start + k}.jpg" for k in range(1000)]})
+            columns = [pa.nulls(1000, field.type) for field in SCHEMA][1:]
+            rows = pa.table([names["file_name"], *columns], schema=SCHEMA)
+            yield Block(counts, rng.random((1000, 64), dtype=np.float32), rows)
+
+    with tempfile.TemporaryDirectory() as folder:
+        manifest = Manifest(4000, 64, False, None, "made up")
+        manifest.shards = [shard | {"pictures": None} for shard in write_shards(Path(folder), manifest, blocks())]
+        manifest.write(Path(folder))
+        corpus = Corpus.open(folder)
+        counts, features = corpus.counts, corpus.global_features
+        before = _resident()
+        order = rng.permutation(n).reshape(-1, batch) if n % batch == 0 else rng.permutation(n)[: n // batch * batch]
+        start = time.process_time()
+        for rows in order.reshape(-1, batch):
+            counts[rows]
+            features[rows]
+        seconds = time.process_time() - start
+        report(
+            "random minibatches from disk", documents=n, documents_a_second=order.size / seconds,
+            resident_mb=_resident() - before,
+        )  # fmt: skip
+
+
+def _resident() -> float:
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Print all figures, or some."""
-    parts = ("sift", "assignment", "clustering", "whole_pictures", "a_picture", "whole_build", "memory")
+    parts = (
+        "sift", "assignment", "clustering", "whole_pictures", "a_picture", "whole_build", "memory", "reading",
+    )  # fmt: skip
     parser = argparse.ArgumentParser(prog="python -m benchmarks.features", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with labelme8/")
     parser.add_argument("--only", choices=parts)
@@ -244,6 +290,7 @@ def main(arguments: list[str] | None = None) -> None:
         "a_picture": lambda: a_picture(options.data, paths),
         "whole_build": lambda: whole_build(options.data, paths, options.repeats),
         "memory": lambda: memory(paths),
+        "reading": reading,
     }
     with threadpool_limits(1):
         for name in parts:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pictopic.corpus.pieces import draw_descriptors, in_processes, make_piece, read_piece, write_piece
-from pictopic.words.codebook import Codebook
+from pictopic.words.codebook import Codebook, Sample
 from pictopic.words.extract import Extractor, WordOptions
 from pictopic.words.pictures import gray, open_picture
 from pictopic.words.sift import dense_sift
@@ -46,7 +46,9 @@ def test_a_piece_without_a_readable_picture_is_empty(paths, tmp_path):
 
 
 def test_drawn_descriptors_are_the_pictures_own(paths):
-    drawn = draw_descriptors(paths, [7, 8, 9, 10], OPTIONS, seed=0, size=11, limit=1.0)
+    sample = Sample(11)
+    sample.add(draw_descriptors(paths, [7, 8, 9, 10], OPTIONS, seed=0, size=11, limit=1.0))
+    drawn = sample.drawn()
     assert len(drawn.keys) == 11
     assert set(drawn.pictures) <= {7, 9, 10}
     assert (np.diff(drawn.keys) >= 0).all()

@@ -100,7 +100,7 @@ def test_descriptors_of_another_size_are_refused():
 def sample_of(parts, size, order, seed=0):
     sample = Sample(size)
     for k in order:
-        sample.add(Drawn.of(*parts[k], k, seed, size=size, limit=sample.limit))
+        sample.add(Drawn.of([parts[k]], k, seed, sample.limit))
     return sample.drawn()
 
 

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from PIL import Image
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from pictopic.files import write_bytes
-from pictopic.words.codebook import Codebook, Drawn
+from pictopic.words.codebook import Codebook, Drawn, Sample
 from pictopic.words.duplicates import perceptual_hash
 from pictopic.words.extract import Extractor, WordOptions
 from pictopic.words.pictures import PictureError, header_size
@@ -58,7 +59,7 @@ def in_processes(function: Callable[..., T], calls: Iterable[Sequence[Any]], n_j
 
 def draw_descriptors(
     paths: Sequence[str], numbers: Sequence[int], options: WordOptions, seed: int, size: int, limit: float
-) -> Drawn:
+) -> list[Drawn]:
     """A uniform sample of the pictures' descriptors; pictures that cannot be read have none.
 
     Parameters
@@ -69,18 +70,16 @@ def draw_descriptors(
     options : WordOptions
     seed : int
     size, limit : int, float
-        See `Drawn.of`.
+        Of the whole sample; see `Sample`.
     """
-    extractor = Extractor(options)
-    parts = [Drawn.nothing()]
+    extractor, sample = Extractor(options), Sample(size, limit)
     for path, number in zip(paths, numbers, strict=True):
         try:
             image = extractor.open(path)
         except PictureError:
             continue  # said when words are counted
-        descriptors, places = (np.concatenate(arrays) for arrays in zip(*extractor.describe(image), strict=True))
-        parts.append(Drawn.of(descriptors, places, number, seed, size=size, limit=limit))
-    return Drawn.smallest(parts, size)
+        sample.add(Drawn.of(extractor.describe(image), number, seed, sample.limit))
+    return sample.parts
 
 
 def count_words(paths: Sequence[str], options: WordOptions, codebook: str, out: str) -> int:
@@ -109,19 +108,27 @@ def make_piece(paths: Sequence[str], extractor: Extractor) -> Piece:
         except Exception as error:
             raise RuntimeError(f"{path}: {error}") from error
         kept.append(number)
-        rows.append(sparse.csr_array(counts[None]))
+        words = np.flatnonzero(counts)
+        rows.append((words.astype(np.int32), counts[words]))
         features.append(own)
-        sizes.append(header_size(path))
+        sizes.append(_original_size(path, image, extractor.options.max_side))
         hashes.append(perceptual_hash(image))
     n_words = len(extractor.regions) * len(extractor.codebook)  # type: ignore[arg-type]
+    ends = np.cumsum([0, *(len(words) for words, _ in rows)])
+    indices, data = (np.concatenate([np.zeros(0, np.int32), *(row[k] for row in rows)]) for k in (0, 1))
     return Piece(
         np.array(kept, np.int64),
-        sparse.vstack(rows, format="csr") if rows else sparse.csr_array((0, n_words), dtype=np.int32),
+        sparse.csr_array((data, indices, ends.astype(np.int32)), shape=(len(rows), n_words)),
         np.stack(features) if features else np.zeros((0, 0), np.float32),
         np.array(sizes, np.int32).reshape(-1, 2),
         np.array(hashes, np.uint64),
         skipped,
     )
+
+
+def _original_size(path: str, image: Image.Image, max_side: int | None) -> tuple[int, int]:
+    """Width and height before scaling; the header is read again only if there was any."""
+    return image.size if max_side is None or max(image.size) < max_side else header_size(path)
 
 
 def write_piece(path: Path, piece: Piece) -> None:

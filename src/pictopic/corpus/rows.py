@@ -8,7 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakSet
 
 import numpy as np
 from scipy import sparse
@@ -19,7 +20,7 @@ from pictopic.files import write_text
 _META = "counts.json"
 _ARRAYS = {"indptr": "<i8", "indices": "<i4", "counts": "<i4"}
 
-_RELEASE = 64 << 20  # bytes read from a map before its pages are given back
+_RELEASE = 4 << 20  # bytes read from maps before their pages are given back; Linux maps 64 KB for each row touched
 
 
 class DenseRows(ABC):
@@ -49,7 +50,7 @@ class MappedRows(DenseRows):
     Parameters
     ----------
     array : numpy.memmap
-        Of one or more dimensions.
+        Of one or more dimensions; or an array in memory, where there is nothing to map.
 
     Examples
     --------
@@ -62,18 +63,23 @@ class MappedRows(DenseRows):
     [[4, 5], [0, 1]]
     """
 
-    def __init__(self, array: np.memmap):
+    _mapped: ClassVar[WeakSet[MappedRows]] = WeakSet()
+    _read: ClassVar[int] = 0  # bytes, from all of them
+
+    def __init__(self, array: np.ndarray):
         self.array, self.shape = array, array.shape
-        self._read = 0
+        if isinstance(array, np.memmap) and getattr(array, "_mmap", None) is not None:
+            self._mapped.add(self)
 
     def __getitem__(self, rows: np.ndarray | slice) -> np.ndarray:
         found = np.array(self.array[rows])
         # Pages that were touched count as the process's memory until they are given back; they stay in the system's
-        # cache.  A reader cannot know which ones it needs again.
-        self._read += found.nbytes
-        if self._read > _RELEASE:
-            self._read = 0
-            self.array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+        # cache.  A reader cannot know which ones it needs again.  All maps together: a corpus has hundreds.
+        MappedRows._read += found.nbytes
+        if MappedRows._read > _RELEASE:
+            MappedRows._read = 0
+            for other in list(self._mapped):
+                other.array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
         return found
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -100,15 +101,16 @@ class Build:
         )
         done = 0
         self.progress("looking for visual words", done, len(rows))
-        for group, drawn in zip(groups, in_processes(draw_descriptors, calls, self.n_jobs), strict=True):
-            sample.add(drawn)
+        for group, parts in zip(groups, in_processes(draw_descriptors, calls, self.n_jobs), strict=True):
+            sample.add(parts)
             done += len(group)
             self.progress("looking for visual words", done, len(rows))
-        if not len(sample.drawn().keys):
+        drawn = sample.drawn()
+        if not len(drawn.keys):
             raise ValueError(f"no visual words can be learnt: {self._why_not(rows[0])}")
         self.progress("learning visual words", 0, 1)
         names = {int(row): self.names[row] for row in rows}
-        Codebook.learn(sample.drawn(), settings.words.n_words, names, settings.seed).save(path)
+        Codebook.learn(drawn, settings.words.n_words, names, settings.seed).save(path)
         self.progress("learning visual words", 1, 1)
 
     def count(self) -> None:
@@ -125,18 +127,18 @@ class Build:
 
     # ---- what comes out ----------------------------------------------------------------------------------------------
 
+    @cached_property
+    def unreadable(self) -> dict[int, str]:
+        """Numbers of the rows whose pictures could not be read, and why."""
+        return {first + number: reason for first, piece in self._pieces() for number, reason in piece.skipped}
+
     def skipped(self) -> list[tuple[str, str]]:
         """(file_name, reason) of everything that is left out."""
-        found = list(self.source.skipped)
-        for first, piece in self._pieces():
-            found += [(self.names[first + number], reason) for number, reason in piece.skipped]
-        return found
+        return [*self.source.skipped, *((self.names[row], reason) for row, reason in self.unreadable.items())]
 
     def kept(self) -> np.ndarray:
         """Numbers of the rows that are left."""
-        if not self.source.pictures:
-            return np.arange(len(self.names))
-        return np.concatenate([np.zeros(0, np.int64), *(first + piece.kept for first, piece in self._pieces())])
+        return np.delete(np.arange(len(self.names)), list(self.unreadable))
 
     def vocabulary(self, known: Vocabulary | None = None, extend: bool = True) -> Vocabulary:
         """The words: of the codebook or the source's counts, and the tags of the rows that are left.

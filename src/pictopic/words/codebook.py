@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 from pictopic.files import write_bytes
 from pictopic.kernels.nearest import BLOCK, best_columns
 
-_SAMPLES_PER_WORD, _MAX_SAMPLES = 400, 200_000  # descriptors that a codebook is learnt from: at most 100 MB
+_SAMPLES_PER_WORD, _MAX_SAMPLES = 256, 200_000  # descriptors that a codebook is learnt from: at most 100 MB
 N_EXAMPLES = 16  # patches that are remembered for each word
-_ROWS = 256  # descriptors that are compared with all words at once: their scores stay in the cache
+_SCORES = 1 << 19  # scores of descriptors and words that are computed at once, to stay in the cache: 2 MB
 _ITERATIONS = 25
 
 
@@ -46,14 +46,16 @@ class Drawn(NamedTuple):
 
     @classmethod
     def of(
-        cls, descriptors: np.ndarray, places: np.ndarray, picture: int, seed: int, *, size: int, limit: float = 1.0
-    ) -> Drawn:
-        """Those of a picture's descriptors that may be among the `size` smallest of all, below `limit`."""
-        keys = np.random.default_rng([seed, picture]).random(len(descriptors))
-        kept = np.flatnonzero(keys <= limit)
-        kept = kept[np.argsort(keys[kept], kind="stable")[:size]]
-        places = np.asarray(places, dtype=np.float32)[kept]
-        return cls(keys[kept], descriptors[kept], places, np.full(len(kept), picture))
+        cls, described: Iterable[tuple[np.ndarray, np.ndarray]], picture: int, seed: int, limit: float = 1.0
+    ) -> list[Drawn]:
+        """Those of a picture's descriptors, of one bin size after the other, whose number is at most `limit`."""
+        rng = np.random.default_rng([seed, picture])
+        found = []
+        for descriptors, places in described:
+            keys = rng.random(len(descriptors))
+            kept = np.flatnonzero(keys <= limit)
+            found.append(cls(keys[kept], descriptors[kept], places[kept], np.full(len(kept), picture)))
+        return found
 
     @classmethod
     def nothing(cls) -> Drawn:
@@ -84,31 +86,36 @@ class Sample:
     >>> from pictopic.words.codebook import Drawn, Sample
     >>> sample = Sample(3)
     >>> for picture in range(5):
-    ...     descriptors = np.full((4, 128), picture, np.float32)
-    ...     sample.add(Drawn.of(descriptors, np.zeros((4, 3)), picture, seed=0, size=3))
+    ...     described = [(np.full((4, 128), picture, np.float32), np.zeros((4, 3), np.float32))]
+    ...     sample.add(Drawn.of(described, picture, seed=0))
     >>> sample.drawn().pictures.tolist()
     [0, 0, 2]
     """
 
-    def __init__(self, size: int):
+    def __init__(self, size: int, limit: float = 1.0):
         self.size = size
-        self.limit = 1.0  # a descriptor with a larger number cannot come in any more
-        self._parts = [Drawn.nothing()]
+        self.limit = limit  # a descriptor with a larger number cannot come in any more
+        self.parts: list[Drawn] = []
+        self._n = self._looked_at = 0  # descriptors in the parts: now, and when the limit was last lowered
 
-    def add(self, drawn: Drawn) -> None:
+    def add(self, parts: Iterable[Drawn]) -> None:
         """Take in some descriptors, and drop what is too much."""
-        self._parts.append(drawn)
+        for part in parts:
+            self.parts.append(part)
+            self._n += len(part.keys)
+        if self._n > self.size and self._n > self._looked_at + self.size // 8:
+            keys = np.concatenate([part.keys for part in self.parts])
+            self.limit = float(np.partition(keys, self.size - 1)[self.size - 1])
+            self._looked_at = self._n
         # Seldom, as all of the sample is copied.
-        if sum(len(part.keys) for part in self._parts) > 2 * self.size:
+        if self._n > 2 * self.size:
             self.drawn()
 
     def drawn(self) -> Drawn:
-        """The sample."""
-        merged = Drawn.smallest(self._parts, self.size)
-        self._parts = [merged]
-        if len(merged.keys) == self.size:
-            self.limit = float(merged.keys[-1])
-        return merged
+        """The sample, smallest numbers first."""
+        self.parts = [Drawn.smallest([Drawn.nothing(), *self.parts], self.size)]
+        self._n = self._looked_at = len(self.parts[0].keys)
+        return self.parts[0]
 
 
 class Codebook:
@@ -208,21 +215,32 @@ class Codebook:
         words : int32 array of shape (n,)
         distances : float32 array of shape (n,)
         """
-        descriptors = np.ascontiguousarray(descriptors, dtype=np.float32)
-        if descriptors.ndim != 2 or descriptors.shape[1] != self.centres.shape[1]:
-            raise ValueError(f"expected descriptors of {self.centres.shape[1]} numbers, got {descriptors.shape}")
-        words, best = np.empty(len(descriptors), np.int32), np.empty(len(descriptors), np.float32)
-        scores = np.empty((_ROWS, self._across.shape[1]), np.float32)
-        for start in range(0, len(descriptors), _ROWS):
-            block = descriptors[start : start + _ROWS]
-            np.dot(block, self._across, out=scores[: len(block)])
-            best_columns(scores[: len(block)], self._offsets, words[start : start + _ROWS], best[start : start + _ROWS])
+        descriptors = self._checked(descriptors)
+        words, best = self._best(descriptors)
         squares = np.einsum("ij,ij->i", descriptors, descriptors)
         return words, np.maximum(squares - 2 * best, 0)
 
     def predict(self, descriptors: np.ndarray) -> np.ndarray:
         """Nearest word of each descriptor."""
-        return self.quantise(descriptors)[0]
+        return self._best(self._checked(descriptors))[0]
+
+    def _checked(self, descriptors: np.ndarray) -> np.ndarray:
+        descriptors = np.ascontiguousarray(descriptors, dtype=np.float32)
+        if descriptors.ndim != 2 or descriptors.shape[1] != self.centres.shape[1]:
+            raise ValueError(f"expected descriptors of {self.centres.shape[1]} numbers, got {descriptors.shape}")
+        return descriptors
+
+    def _best(self, descriptors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The word with the largest d c - |c|^2 / 2, and how large it is."""
+        words, best = np.empty(len(descriptors), np.int32), np.empty(len(descriptors), np.float32)
+        width = self._across.shape[1]
+        n = max(1, _SCORES // width)
+        scores = np.empty((min(n, len(descriptors)), width), np.float32)
+        for start in range(0, len(descriptors), n):
+            block = descriptors[start : start + n]
+            np.dot(block, self._across, out=scores[: len(block)])
+            best_columns(scores[: len(block)], self._offsets, words[start : start + n], best[start : start + n])
+        return words, best
 
     def save(self, path: str | Path) -> None:
         """Write the codebook to a safetensors file."""

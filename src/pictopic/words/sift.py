@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 from scipy import ndimage
@@ -131,6 +132,7 @@ def _describe(
     return n
 
 
+@lru_cache
 def _bin_weights(bin_size: int) -> np.ndarray:
     """Mean of the Gaussian window over each bin: the flat window's weights."""
     inside = np.arange(1 - bin_size, bin_size)
