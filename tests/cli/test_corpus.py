@@ -59,6 +59,13 @@ def test_options_reach_the_build(photos, tmp_path):  # noqa: F811
     assert corpus.vocabulary.annotations == ("one", "tag0")
 
 
+def test_metadata_without_any_of_its_pictures_is_said(tmp_path):
+    (tmp_path / "metadata.csv").write_text("file_name,tags\na.jpg,sea\n")
+    result = run("build", str(tmp_path), "--out", str(tmp_path / "corpus"))
+    assert result.returncode == 0
+    assert result.stderr.splitlines()[0].endswith("only tags are used")
+
+
 def test_dry_run_builds_nothing(photos, tmp_path):  # noqa: F811
     result = run("build", str(photos), "--out", str(tmp_path / "corpus"), *QUICK, "--dry-run")
     assert result.stdout.startswith("12 pictures, about ")

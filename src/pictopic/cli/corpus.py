@@ -77,6 +77,8 @@ def build(
             source, label_column=label_column, tags_column=tags_column, split_column=split_column,
             pictures=pictures, tag_rules=rules,  # type: ignore[arg-type]
         )  # fmt: skip
+    if pictures == "auto" and not found.pictures and found.counts is None:
+        typer.echo(f"none of the pictures is in {source}: only tags are used", err=True)
     if dry_run:
         _dry_run(found, options, jobs, as_json)
         return
