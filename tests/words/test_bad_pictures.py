@@ -125,7 +125,7 @@ def test_warnings_of_pillow_do_not_leak():
         warnings.simplefilter("always")
         header_size(png_header(9_700, 9_700))  # Pillow warns of what is above half of its limit ...
         for place in range(8, 130):  # ... and of damaged tags
-            _picture_or_reason(_WHOLE["TIFF"][:place] + b"\xff" + _WHOLE["TIFF"][place + 1 :])
+            assert _is_picture_or_reason(_WHOLE["TIFF"][:place] + b"\xff" + _WHOLE["TIFF"][place + 1 :])
     assert not caught
 
 
