@@ -106,7 +106,9 @@ def test_strict_fails_with_1_and_the_file(photos, tmp_path):  # noqa: F811
 def test_an_interrupted_build_says_how_to_go_on(tmp_path):
     folder = tmp_path / "photos"
     write_metadata(folder, write_pictures(folder, 100))
-    arguments = ["build", str(folder), "--out", str(tmp_path / "corpus"), "--words", "40", "--jobs", "1"]
+    # Hundreds of words take seconds to learn: the signal comes in time on a busy machine, too.
+    arguments = ["build", str(folder), "--out", str(tmp_path / "corpus"), "--jobs", "1"]
+    arguments += ["--preset", "flickr", "--words", "300"]
     command = [sys.executable, "-m", "pictopic", *arguments]
     child = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     while not (tmp_path / "corpus" / "building" / "plan.json").exists() and child.poll() is None:
