@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pictopic.kernels.splits import counts_before, split_each_word, split_orderings
+from pictopic.kernels.splits import counts_before, split_annotations, split_each_word, split_orderings
 
 
 def draws(split, document, n=60_000, seed=1):
@@ -66,6 +66,31 @@ def test_documents_without_words_disturb_no_others(split):
 def test_split_repeats_for_the_same_seed_and_changes_with_it(split):
     assert draws(split, [3, 2, 4], n=10, seed=7) == draws(split, [3, 2, 4], n=10, seed=7)
     assert draws(split, [3, 2, 4], n=10, seed=7) != draws(split, [3, 2, 4], n=10, seed=8)
+
+
+def annotation_draws(document, n_visual, n=60_000, seed=1):
+    counts = np.tile(np.array(document, np.int32), n)
+    context = np.full_like(counts, -1)
+    places = np.tile(np.arange(len(document)), n)
+    split_annotations(np.arange(n + 1) * len(document), places, counts, n_visual, seed, context)
+    return context.reshape(n, -1)
+
+
+def test_all_visual_words_are_given_when_pictures_come_first():
+    np.testing.assert_array_equal(annotation_draws([5, 70, 1, 1], 2)[:, :2], [[5, 70]] * 60_000)
+
+
+def test_no_annotation_words_are_given_every_second_time_and_a_random_share_otherwise():
+    found = annotation_draws([3, 1, 1, 1], 1)[:, 1:]
+    assert found.sum(axis=1).max() == 2
+    shares = np.bincount(found.sum(axis=1)) / len(found)
+    # Half of them, and of the other half the quarters for 0 of 3 and for 3 of 3 words, which becomes 0.
+    np.testing.assert_allclose(shares, [0.75, 0.125, 0.125], atol=0.01)
+
+
+@pytest.mark.parametrize("n_visual", [0, 4])
+def test_documents_of_one_modality_are_left_to_the_other_split(n_visual):
+    np.testing.assert_array_equal(annotation_draws([3, 1, 1, 1], n_visual, n=5), -1)
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 100])

@@ -360,3 +360,21 @@ def test_torch_threads_are_as_before(topics):
     before = torch.get_num_threads()
     fitted(topics, n_jobs=1).transform(topics[0])
     assert torch.get_num_threads() == before
+
+
+def test_pictures_first_learns_to_tag_pictures_without_tags(rng):
+    X, features, y = multimodal(rng)
+    visual = np.hstack([X[:, :6], np.zeros((len(X), 4), int)])
+    model = small(n_annotation_words=4, max_iter=60, split="pictures_first", **QUICK).fit(
+        X[:300], global_features=features[:300]
+    )
+    p = model.next_word_proba(visual[300:], columns=range(6, 10), global_features=features[300:])
+    np.testing.assert_array_equal(p[:, 2:].sum(axis=1) > p[:, :2].sum(axis=1), y[300:])
+
+
+def test_pictures_first_is_validated_on_pictures_without_tags(rng):
+    X, _, y = multimodal(rng)
+    X[:, :6] = 1  # only the tags tell the class, and pictures have none
+    model = small(SupDeepDocNADE, n_annotation_words=4, max_iter=10, split="pictures_first", **QUICK)
+    model.set_params(validation_metric="accuracy").fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
+    assert max(model.history_["validation_score"]) <= 0.55

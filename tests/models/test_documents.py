@@ -22,6 +22,14 @@ def test_a_subset_of_a_subset_is_read_from_the_right_rows(rng):
     np.testing.assert_array_equal(some.read_labels(slice(0, 1)).indicator, all_of_them.labels.indicator[[13]])
 
 
+def test_last_columns_can_be_hidden(rng):
+    given = documents(rng)
+    hidden = given.without_last_columns(2).subset(np.array([7, 3]))
+    found = hidden.read(slice(None)).toarray()
+    np.testing.assert_array_equal(found[:, :3], given.counts.toarray()[[7, 3], :3])
+    np.testing.assert_array_equal(found[:, 3:], 0)
+
+
 def test_statistics_over_many_chunks_are_those_of_the_whole(rng):
     n = 9 * CHUNK + 5
     given = documents(rng, n)

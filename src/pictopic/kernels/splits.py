@@ -73,6 +73,32 @@ def split_each_word(indptr, counts, seed, context):
 
 
 @njit(**FAST)
+def split_annotations(indptr, indices, counts, n_visual, seed, context):
+    """Put all visual words into `context`, and of the annotation words none or, every second time, a random share.
+
+    At least one annotation word is left.  Rows without visual or without annotation words stay as they are.
+    """
+    for row in range(indptr.size - 1):
+        # Columns are sorted: annotation words are the last.
+        first, last = indptr[row], indptr[row + 1]
+        middle = first + np.searchsorted(indices[first:last], n_visual)
+        if middle in (first, last):
+            continue
+        for j in range(first, middle):
+            context[j] = counts[j]
+        state, coin = next_random(_u(seed) ^ (_u(row) << _u(32)) ^ _u(0x9E3779B97F4A7C15))
+        state, p = next_random(state)
+        n_targets = np.int64(0)
+        for j in range(middle, last):
+            context[j] = 0
+            if coin & _u(1):
+                context[j], state = _binomial(counts[j], p, state)
+            n_targets += counts[j] - context[j]
+        if n_targets == 0:
+            context[middle:last] = 0
+
+
+@njit(**FAST)
 def counts_before(words, offsets, first, last, running, out):
     """out[i - first] = how often each word occurs in its document before position i, for positions first..last-1.
 

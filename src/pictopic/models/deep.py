@@ -35,9 +35,11 @@ class DeepDocNADE(BaseDeepDocNADE):
     annotation_weight : float or "balanced", default="balanced"
         rho: as how many words an annotation word (tag) counts, in contexts and in what is to be predicted.
         "balanced" is mean visual words / mean annotation words of the training documents, and 1 where either is absent.
-    split : {"ordering", "per_word"}, default="ordering"
+    split : {"ordering", "per_word", "pictures_first"}, default="ordering"
         How contexts are drawn.  "ordering": the words are shuffled and cut at a random place, which estimates the
         likelihood without bias.  "per_word": of each word's occurrences a random number, as in the authors' code.
+        "pictures_first": for models that are to tag pictures, all visual words and of the tags none or some, so that
+        only tags are predicted; classes are learnt, and early stopping is decided, from pictures without tags, too.
     normalize : {"auto", "std", "sqrt", "none"}, default="auto"
         What is done to a context's counts.  "std": divided by their standard deviation, as in the paper; "sqrt": the
         same after taking square roots, so that a few frequent words do not drown the others; "none": nothing.

@@ -21,7 +21,7 @@ from pictopic.models.base import BaseDocNADE
 from pictopic.models.checkpoint import Checkpoint
 from pictopic.models.deep_likelihood import DeepLikelihoodMixin
 from pictopic.models.deep_start import DeepStartMixin
-from pictopic.models.deep_training import DeepTrainer, InputOptions, TrainingOptions, split_documents
+from pictopic.models.deep_training import PICTURES_FIRST, DeepTrainer, InputOptions, TrainingOptions, split_documents
 from pictopic.models.documents import CHUNK, Documents, Statistics, check_documents, describe
 from pictopic.models.network import Network, parameter_shapes
 from pictopic.models.parallel import in_parts
@@ -51,7 +51,7 @@ class BaseDeepDocNADE(
         "n_components": [Interval(Integral, 1, None, closed="left"), tuple, list],
         "solver": [StrOptions({"adam", "adamw", "sgd"})],
         "annotation_weight": [StrOptions({"balanced"}), Interval(Real, 0, None, closed="neither")],
-        "split": [StrOptions({"ordering", "per_word"})],
+        "split": [StrOptions({"ordering", "per_word", PICTURES_FIRST})],
         "normalize": [StrOptions({"auto", "std", "sqrt", "none"})],
         "schedule": [StrOptions({"constant", "cosine"})],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
@@ -213,6 +213,7 @@ class BaseDeepDocNADE(
     def _validation_score(self, parameters: dict[str, np.ndarray], held_out: Documents, seed: int) -> float:
         """Larger is better: the log-likelihood a (weighted) word of held-out documents, estimated on fixed splits."""
         network, inputs = self._network(parameters), self._inputs()
+        kind = self.split if self.split == PICTURES_FIRST else "ordering"
         n_draws = int(np.clip(_VALIDATION_DRAWS // len(held_out), 1, 10))
         total = n_words = 0.0
         with torch.inference_mode(), torch_threads(self._n_jobs()):
@@ -221,7 +222,7 @@ class BaseDeepDocNADE(
                 f = torch.from_numpy(inputs.standardize(held_out.read_features(chunk), X.shape[0])).to(self.device)
                 n_words += float(inputs.lengths(X).sum()) * n_draws
                 for draw in range(n_draws):
-                    split = split_documents(X, "ordering", inputs, seed + 10 * k + draw)
+                    split = split_documents(X, kind, inputs, seed + 10 * k + draw)
                     context, targets, scale = (torch.from_numpy(array).to(self.device) for array in split)
                     h = network.hidden(context, f)
                     total += float((scale * network.word_losses(h, targets)).double().sum())

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
+from pictopic.models.deep_training import PICTURES_FIRST
 from pictopic.models.documents import Documents, check_documents
 from pictopic.models.supervised import SupervisedMixin
 
@@ -31,6 +32,8 @@ class DeepSupervisedMixin(SupervisedMixin):
 
     def _validation_score(self, parameters: dict[str, np.ndarray], held_out: Documents, seed: int) -> float:
         """Larger is better: what `validation_metric` says of the held-out documents' classes."""
+        if self.split == PICTURES_FIRST:
+            held_out = held_out.without_last_columns(self.n_annotation_words)
         p = self._class_proba(parameters, held_out)
         return self._goodness(p, held_out.labels.indicator[held_out.rows], self.validation_metric)
 

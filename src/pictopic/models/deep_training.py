@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from pictopic.kernels.rows import NORMALIZATIONS, fill_rows
-from pictopic.kernels.splits import split_each_word, split_orderings
+from pictopic.kernels.splits import split_annotations, split_each_word, split_orderings
 from pictopic.models.documents import Documents
 from pictopic.models.network import Network
 from pictopic.models.softmax_output import torch_threads
@@ -22,7 +22,8 @@ from pictopic.models.training import Trainer
 # When fine-tuning, how many times as fast the classes learn, which start fresh, and the rest, which is not to forget
 # what it knows: the best of a few pairs on validation splits of the MIR Flickr tags with a tenth of the labels.
 _FRESH_RATE, _PRETRAINED_RATE = 10.0, 0.2
-_SPLITS = {"ordering": split_orderings, "per_word": split_each_word}
+PICTURES_FIRST = "pictures_first"
+_SPLITS = {"ordering": split_orderings, "per_word": split_each_word, PICTURES_FIRST: split_orderings}
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,9 @@ def split_documents(
     n, n_words = X.shape
     drawn = np.empty_like(X.data)
     _SPLITS[split](X.indptr, X.data, seed, drawn)
+    if split == PICTURES_FIRST:
+        X.sort_indices()
+        split_annotations(X.indptr, X.indices, X.data, n_words - inputs.n_annotation_words, seed, drawn)
     x = np.zeros((n + n_more, n_words), np.float32)
     targets = np.zeros((n, n_words), np.float32)
     inputs.fill(X, x, drawn)
@@ -153,10 +157,17 @@ class DeepTrainer(Trainer):
         return Minibatch(*map(torch.from_numpy, (x, targets, scale, features, known, indicator))), seed
 
     def drop_words(self, X: sparse.csr_array, seed: int) -> sparse.csr_array:
-        """Documents of which some words (all occurrences of them) are left out at random."""
-        if not self.options.word_dropout:
+        """Documents of which some words (all occurrences of them) are left out at random.
+
+        If pictures come first, every second document loses all annotation words, as new pictures have none.
+        """
+        if not self.options.word_dropout and self.options.split != PICTURES_FIRST:
             return X
-        kept = np.random.default_rng([seed, 1]).random(X.nnz) >= self.options.word_dropout
+        rng = np.random.default_rng([seed, 1])
+        kept = rng.random(X.nnz) >= self.options.word_dropout
+        if self.options.split == PICTURES_FIRST:
+            without = np.repeat(rng.random(X.shape[0]) < 0.5, np.diff(X.indptr))
+            kept &= ~without | (X.indices < X.shape[1] - self.inputs.n_annotation_words)
         return sparse.csr_array((X.data * kept, X.indices, X.indptr), shape=X.shape)
 
     def learn(self, minibatch: Minibatch, seed: int) -> tuple[float, float]:

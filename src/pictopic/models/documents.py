@@ -41,6 +41,10 @@ class Documents:
         """The documents with these places in `rows`."""
         return Documents(self.counts, self.features, self.labels, self.rows[index])
 
+    def without_last_columns(self, n: int) -> Documents:
+        """The same documents, with none of the last `n` words."""
+        return Documents(_FirstColumns(self.counts, self.counts.shape[1] - n), self.features, self.labels, self.rows)
+
     def read(self, index: np.ndarray | slice) -> sparse.csr_array:
         """Counts of the documents with these places in `rows`."""
         return self.counts[self.rows[index]]
@@ -65,6 +69,17 @@ class Documents:
     def chunks(self, size: int = CHUNK) -> Iterator[slice]:
         """Slices of at most `size` documents."""
         return (slice(start, min(start + size, len(self))) for start in range(0, len(self), size))
+
+
+class _FirstColumns(RowReader):
+    """Counts in which all but the first columns are 0."""
+
+    def __init__(self, counts: sparse.csr_array | RowReader, n_columns: int):
+        self._counts, self._n_columns, self.shape = counts, n_columns, counts.shape
+
+    def __getitem__(self, rows: np.ndarray) -> sparse.csr_array:
+        X = self._counts[rows]
+        return sparse.csr_array((X.data * (X.indices < self._n_columns), X.indices, X.indptr), shape=X.shape)
 
 
 @dataclass
