@@ -110,7 +110,11 @@ def test_an_interrupted_build_says_how_to_go_on(tmp_path):
     arguments = ["build", str(folder), "--out", str(tmp_path / "corpus"), "--jobs", "1"]
     arguments += ["--preset", "flickr", "--words", "300"]
     command = [sys.executable, "-m", "pictopic", *arguments]
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    # Where the tests run in the background, a shell has made them, and so their children, deaf to this signal.
+    child = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
     while not (tmp_path / "corpus" / "building" / "plan.json").exists() and child.poll() is None:
         time.sleep(0.01)
     os.kill(child.pid, signal.SIGINT)
