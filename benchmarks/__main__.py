@@ -7,7 +7,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks import deep, features, labelme, multilabel, text, training_speed, transform_speed
+from benchmarks import deep, features, labelme, multilabel, search, text, training_speed, transform_speed
 
 
 def main() -> None:
@@ -20,6 +20,7 @@ def main() -> None:
         training_speed.main()
         transform_speed.main()
         deep.main()
+        search.main([])
         if data is not None:
             text.main(["--data", str(data)])
             multilabel.main(["--data", str(data)])

@@ -171,8 +171,12 @@ class Corpus:
             rows = np.asarray(rows)
             if rows.size == 0:
                 rows = rows.astype(np.int64)
-        everything = np.arange(len(self)) if self._rows is None else self._rows
-        return Corpus(self.folder, self._manifest, self._shards, everything[rows])
+        return Corpus(self.folder, self._manifest, self._shards, self.row_numbers[rows])
+
+    @property
+    def row_numbers(self) -> np.ndarray:
+        """Numbers of these rows in the whole corpus."""
+        return np.arange(len(self)) if self._rows is None else self._rows
 
     def __repr__(self) -> str:
         features = f", {self._manifest.n_features} global features" if self._manifest.n_features else ""

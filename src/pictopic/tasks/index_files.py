@@ -1,0 +1,167 @@
+"""A search index on disk: ``index.json``, ``vectors-HASH.npy`` and perhaps ``faiss-HASH.index``.
+
+Large files are named by their hash, and the index changes when ``index.json``, which names them, is replaced: whoever
+opens the folder sees all of a change, or nothing of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pictopic.corpus.npy import NpyWriter
+from pictopic.corpus.rows import map_rows
+from pictopic.files import write_bytes, write_text
+
+FORMAT_VERSION = 1
+_META = "index.json"
+_VECTORS, _FAISS = re.compile(r"vectors-[0-9a-f]{16}\.npy"), re.compile(r"faiss-[0-9a-f]{16}\.index")
+_OURS = re.compile(r"\.?(vectors-[0-9a-f]+\.npy|faiss-[0-9a-f]+\.index|index\.json)(\.\w+)?")  # half-written ones, too
+
+
+class Saved(NamedTuple):
+    """What an index is beside its vectors."""
+
+    kind: str
+    recall: float
+    faiss: bytes | None  # its file's content
+
+
+class IndexFiles:
+    """The files of an index that is being written: vectors first, `commit` last.  Made by `prepare`."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._meta: dict[str, Any] = {"format_version": FORMAT_VERSION}
+
+    @classmethod
+    def prepare(cls, folder: str | Path) -> IndexFiles:
+        """Make the folder; a ValueError if it holds something else."""
+        folder = Path(folder)
+        if folder.exists() and not _is_free(folder):
+            raise ValueError(f"{folder} exists and is not a search index; choose another folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        return cls(folder)
+
+    def write_vectors(self, blocks: Iterable[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
+        """Write the vectors, a block at a time, and map them."""
+        temporary = self.folder / f".vectors-{os.getpid():x}.npy"
+        try:
+            with NpyWriter(temporary, "<f4", columns=shape[1]) as file:
+                for block in blocks:
+                    file.append(block)
+            with temporary.open("rb+") as written:
+                os.fsync(written.fileno())
+                digest = hashlib.file_digest(written, "sha256").hexdigest()
+            name = f"vectors-{digest[:16]}.npy"
+            self._meta |= {"shape": list(shape), "vectors": name, "vectors_sha256": digest}
+            os.replace(temporary, self.folder / name)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        return _map(self.folder / name, shape)
+
+    def commit(self, saved: Saved) -> None:
+        """Write the rest; from now on, this is the index in the folder."""
+        self._meta |= {"kind": saved.kind, "recall": saved.recall, "faiss": None}
+        if saved.faiss is not None:
+            digest = hashlib.sha256(saved.faiss).hexdigest()
+            name = f"faiss-{digest[:16]}.index"
+            write_bytes(self.folder / name, saved.faiss)
+            self._meta |= {"faiss": name, "faiss_sha256": digest, "faiss_bytes": len(saved.faiss)}
+        write_text(self.folder / _META, json.dumps(self._meta, indent=1) + "\n")
+        named = {_META, self._meta["vectors"], self._meta["faiss"]}
+        for path in self.folder.iterdir():
+            if _OURS.fullmatch(path.name) and path.name not in named:
+                with suppress(OSError):  # Windows keeps files that somebody still reads; the next save removes them
+                    path.unlink()
+
+    @staticmethod
+    def read(folder: str | Path, verify: bool) -> tuple[np.ndarray, Saved]:
+        """Vectors, mapped, and the rest, checked; a ValueError that says what is wrong."""
+        folder = Path(folder)
+        meta = _read_meta(folder / _META)
+        path = folder / meta["vectors"]
+        vectors = _map(path, (meta["shape"][0], meta["shape"][1]))
+        if verify:
+            with path.open("rb") as file:
+                _compare(path, hashlib.file_digest(file, "sha256").hexdigest(), meta["vectors_sha256"])
+        if meta["kind"] == "exact":
+            return vectors, Saved("exact", 1.0, None)
+        path = folder / meta["faiss"]
+        if not path.is_file():
+            raise ValueError(f"{folder} is damaged: there is no {path.name} in it")
+        if path.stat().st_size != meta["faiss_bytes"]:
+            raise ValueError(f"{path} is damaged: it should have {meta['faiss_bytes']} bytes")
+        content = path.read_bytes()
+        _compare(path, hashlib.sha256(content).hexdigest(), meta["faiss_sha256"])
+        return vectors, Saved(meta["kind"], float(meta["recall"]), content)
+
+
+def _is_free(folder: Path) -> bool:
+    """Whether a folder is empty, or holds an index, or what a process that was killed left of one."""
+    if not folder.is_dir():
+        return False
+    return (folder / _META).is_file() or all(_OURS.fullmatch(path.name) for path in folder.iterdir())
+
+
+def _map(path: Path, shape: tuple[int, int]) -> np.ndarray:
+    if not path.is_file():
+        raise ValueError(f"{path.parent} is damaged: there is no {path.name} in it")
+    # A plain view: slicing a numpy.memmap costs more than looking at a small block.
+    return map_rows(path, shape, "<f4").array.view(np.ndarray)
+
+
+def _compare(path: Path, found: str, expected: str) -> None:
+    if found != expected:
+        raise ValueError(f"{path} is damaged or was changed: it is not the file that was saved with {_META}")
+
+
+def _read_meta(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise ValueError(f"{path.parent} is not a search index: there is no {_META} in it")
+    try:
+        meta = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    if not isinstance(meta, dict) or not isinstance(meta.get("format_version"), int):
+        raise ValueError(f"{path} is not a search index's: it has no format_version")
+    if meta["format_version"] > FORMAT_VERSION:
+        raise ValueError(f"{path} has format {meta['format_version']}, this pictopic reads up to {FORMAT_VERSION}")
+    wrong = [key for key, is_right in _RIGHT.items() if not is_right(meta.get(key))]
+    if not wrong and meta["kind"] != "exact":
+        wrong = [key for key, is_right in _RIGHT_OF_FAISS.items() if not is_right(meta.get(key))]
+    if wrong:
+        raise ValueError(f"{path} is damaged: {wrong[0]!r} is missing or wrong")
+    return meta
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and value >= 0
+
+
+def _is_name(pattern: re.Pattern[str]) -> Any:
+    # A name that leads out of the folder is none of ours.
+    return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+_RIGHT = {
+    "kind": lambda value: value in ("exact", "8bit", "ivf"),
+    "recall": lambda value: isinstance(value, int | float) and 0 <= value <= 1,
+    "shape": lambda value: isinstance(value, list) and len(value) == 2 and all(map(_is_count, value)) and value[1] > 0,
+    "vectors": _is_name(_VECTORS),
+    "vectors_sha256": lambda value: isinstance(value, str),
+}
+_RIGHT_OF_FAISS = {
+    "faiss": _is_name(_FAISS),
+    "faiss_sha256": lambda value: isinstance(value, str),
+    "faiss_bytes": _is_count,
+}

@@ -1,0 +1,381 @@
+"""Search: which of many vectors are the most similar to a query.
+
+Exact search is one matrix product, over vectors that may lie on disk.  Above some hundred thousand vectors faiss makes
+a choice of candidates (`pictopic.tasks.candidates`) that are then compared exactly.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from pictopic.corpus.rows import DenseRows
+from pictopic.tasks.candidates import Candidates, choose_kind, load_candidates
+from pictopic.tasks.index_files import IndexFiles, Saved
+
+Kind = Literal["auto", "exact", "8bit", "ivf"]
+
+_BLOCK = 16 << 20  # bytes of vectors that are multiplied at once
+_QUERIES = 64  # that are looked up at once: above, a product does not get any faster
+_RANKED = 4 << 20  # bytes of candidates that are compared at once
+_SAMPLED = 100  # queries that recall is measured on
+_RECALL_AT = 10
+
+
+class Index:
+    """The nearest of many vectors, by cosine similarity.
+
+    Made by `build` or `load`.  Similarities, and the order of what is found, depend on the two vectors only, not on how
+    many others are looked up at once; of equally similar vectors, those with the lower numbers come first.
+
+    Attributes
+    ----------
+    kind : {"exact", "8bit", "ivf"}
+    vectors : float32 array of shape (n, d)
+        Of length 1, or 0; possibly mapped from disk.
+    recall_ : float
+        Share of the 10 nearest that are found, measured on 100 vectors of the collection when it was built; 1.0 if
+        exact.  For queries that are like nothing in the collection it is lower.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pictopic.tasks.retrieve import Index
+    >>> index = Index.build(np.array([[1.0, 0.0], [3.0, 3.0], [0.0, 2.0], [1.0, 0.9]]))
+    >>> rows, similarities = index.search([[1.0, 1.0]], k=3)
+    >>> rows
+    array([[1, 3, 0]])
+    >>> similarities.round(3)
+    array([[1.   , 0.999, 0.707]], dtype=float32)
+    >>> index.search([[1.0, 1.0]], k=2, among=[0, 2, 3], exclude=[3])[0].tolist()
+    [[0, 2]]
+    """
+
+    def __init__(self, vectors: np.ndarray, candidates: Candidates | None = None, recall: float = 1.0):
+        self.vectors = vectors
+        self.recall_ = recall
+        self._candidates = candidates
+
+    @property
+    def kind(self) -> str:
+        """How candidates are chosen."""
+        return "exact" if self._candidates is None else self._candidates.kind
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __repr__(self) -> str:
+        n, d = self.vectors.shape
+        return f"Index({n} x {d}, {self.kind}, recall {self.recall_:.3f})"
+
+    @classmethod
+    def build(
+        cls,
+        vectors: Any,
+        *,
+        kind: Kind = "auto",
+        random_state: int | np.random.RandomState | None = 0,
+        folder: str | Path | None = None,
+    ) -> Index:
+        """Make an index of vectors.
+
+        Parameters
+        ----------
+        vectors : array-like, memory map or DenseRows of shape (n, d)
+            Read block by block and normalised to length 1; vectors of zeros stay as they are, and their similarity to
+            everything is 0.
+        kind : {"auto", "exact", "8bit", "ivf"}, default="auto"
+            "exact" compares with every vector.  "8bit" first compares with vectors of a byte a number, in a quarter of
+            the memory, "ivf" with some clusters of those; then the 10 k best are compared exactly.  Both need faiss
+            (``pip install 'pictopic[search]'``).  "auto": exact up to 200,000 vectors, then 8 bits up to 500
+            million numbers, then clusters; exact, with a warning, where there is no faiss.
+        random_state : int, RandomState or None, default=0
+            For the clusters and the queries that recall is measured on.
+        folder : path, optional
+            Save the index there; its vectors then are never in memory as a whole.
+
+        Returns
+        -------
+        Index
+        """
+        vectors = vectors if isinstance(vectors, DenseRows) else np.asarray(vectors)
+        if len(vectors.shape) != 2 or not vectors.shape[1]:
+            raise ValueError(f"vectors must be of shape (n, d), got {vectors.shape}")
+        chosen = choose_kind(kind, *vectors.shape)
+        files = None if folder is None else IndexFiles.prepare(folder)
+        index = cls(
+            _unit_array(vectors) if files is None else files.write_vectors(_unit_blocks(vectors), vectors.shape)
+        )
+        if chosen != "exact":
+            index._add_candidates(chosen, check_random_state(random_state))
+        if files is not None:
+            files.commit(index._describe())
+        return index
+
+    def search(
+        self,
+        queries: Any,
+        k: int = 10,
+        *,
+        among: Any = None,
+        exclude: Sequence[int | None] | np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The k vectors that are the most similar to each query.
+
+        Many queries at once are much faster than one after the other.
+
+        Parameters
+        ----------
+        queries : array-like of shape (n_queries, d)
+        k : int, default=10
+        among : bool array of shape (n,) or array of row numbers, optional
+            Only these vectors; the search is exact then, whatever the kind.
+        exclude : sequence of n_queries row numbers, optional
+            A vector a query that is left out, such as the query itself; -1 or None: none is.
+
+        Returns
+        -------
+        rows : int64 array of shape (n_queries, k)
+            Most similar first; -1 where there are no k vectors.
+        similarities : float32 array of shape (n_queries, k)
+            Between -1 and 1; NaN where there are no k vectors.
+        """
+        k = operator.index(k)
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k}")
+        unit = self._checked_queries(queries)
+        chosen = self._checked_among(among)
+        left_out = self._checked_exclude(exclude, len(unit))
+        rows, similarities = np.full((len(unit), k), -1, np.int64), np.full((len(unit), k), np.nan, np.float32)
+        for start in range(0, len(unit), _QUERIES):
+            part = slice(start, start + _QUERIES)
+            for i, candidates in enumerate(self._find(unit[part], k, chosen, left_out[part]), start):
+                found, values = self._ranked(unit[i], candidates)
+                rows[i, : len(found)], similarities[i, : len(found)] = found[:k], values[:k]
+        return rows, similarities
+
+    def save(self, folder: str | Path) -> None:
+        """Write the index to a folder, in place of the one that may be there; whole or not at all."""
+        files = IndexFiles.prepare(folder)
+        n, d = self.vectors.shape
+        step = self._block_rows
+        files.write_vectors((self.vectors[start : start + step] for start in range(0, n, step)), (n, d))
+        files.commit(self._describe())
+
+    @classmethod
+    def load(cls, folder: str | Path, *, verify: bool = True) -> Index:
+        """Open an index that `save` wrote; its vectors stay on disk until they are needed.
+
+        Parameters
+        ----------
+        folder : path
+        verify : bool, default=True
+            Compare all bytes of the vectors with their SHA-256: a second for 1.4 GB.  Shapes and sizes, and all of
+            what faiss reads, are always checked.
+
+        Returns
+        -------
+        Index
+
+        Raises
+        ------
+        ValueError
+            If the folder is no index, or damaged, or changed.
+        """
+        vectors, saved = IndexFiles.read(folder, verify)
+        if saved.faiss is None:
+            return cls(vectors)
+        try:
+            candidates = load_candidates(saved.kind, saved.faiss, (len(vectors), vectors.shape[1]))
+        except ValueError as error:
+            raise ValueError(f"{folder} is damaged: of faiss' file, {error}") from None
+        return cls(vectors, candidates, saved.recall)
+
+    def _describe(self) -> Saved:
+        content = None if self._candidates is None else self._candidates.to_bytes()
+        return Saved(self.kind, self.recall_, content)
+
+    def _add_candidates(self, kind: str, rng: np.random.RandomState) -> None:
+        """Make the choice of candidates, and measure what it finds."""
+        self._candidates = Candidates.build(kind, self.vectors, rng)
+        settings = self._candidates.settings()
+        sample = rng.permutation(len(self))
+        # Chosen on some queries and measured on others: what was optimised says too much.
+        for setting in settings:
+            self._candidates.use(setting)
+            if len(settings) == 1 or self._measured_recall(sample[-2 * _SAMPLED :]) >= self._candidates.wanted_recall:
+                break
+        self.recall_ = self._measured_recall(sample[:_SAMPLED])
+
+    def _measured_recall(self, sample: np.ndarray) -> float:
+        queries = self.vectors[sample]
+        _, found = self.search(queries, _RECALL_AT, exclude=sample)
+        _, exact = self.search(queries, _RECALL_AT, exclude=sample, among=np.ones(len(self), bool))
+        there = ~np.isnan(exact)
+        # By similarity and not by row number: of several equal vectors any one will do.
+        hits = found >= np.nanmin(np.where(there, exact, np.inf), axis=1, keepdims=True)
+        return float(hits[there].mean()) if there.any() else 1.0
+
+    def _find(self, queries: np.ndarray, k: int, among: np.ndarray | None, exclude: np.ndarray) -> Iterator[np.ndarray]:
+        """For each query the rows that may be among the k best; never an excluded one."""
+        if self._candidates is None or among is not None or not self._candidates.pays(k + 1):
+            yield from self._scan(queries, k, among, exclude)
+            return
+        for i, rows in enumerate(self._candidates.find(queries, k + 1)):
+            kept = rows[(rows >= 0) & (rows != exclude[i])]
+            # Clusters that were looked into may hold fewer vectors than are wanted.
+            yield kept if len(kept) >= k else next(self._scan(queries[i : i + 1], k, None, exclude[i : i + 1]))
+
+    def _scan(self, queries: np.ndarray, k: int, among: np.ndarray | None, exclude: np.ndarray) -> Iterator[np.ndarray]:
+        """Compare with all vectors, or with those that are chosen."""
+        # How far rounding may move a similarity, and its neighbour the other way: the k largest of the product, which
+        # is in float32, need not be the k largest.
+        margin = 2 * 8 * self.vectors.shape[1] ** 0.5 * 2.0**-24
+        best = [_Best(k, margin) for _ in queries]
+        for rows, similarity in self._similarities(queries, among):
+            for i in np.flatnonzero((exclude >= rows[0]) & (exclude <= rows[-1])):
+                similarity[i, rows == exclude[i]] = np.nan  # is never near enough
+            for one, values in zip(best, similarity, strict=True):
+                one.add(values, rows)
+        return (one.rows for one in best)
+
+    def _similarities(self, queries: np.ndarray, among: np.ndarray | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """(row numbers, similarities of each query to them), block by block."""
+        for start in range(0, len(self), self._block_rows):
+            block = self.vectors[start : start + self._block_rows]
+            if among is None:
+                yield np.arange(start, start + len(block)), _product(queries, block)
+                continue
+            own = slice(*np.searchsorted(among, (start, start + len(block))))
+            rows, places = among[own], among[own] - start
+            if 4 * len(rows) > len(block):
+                # Products that are not needed take less time than copying the vectors for those that are.
+                yield rows, _product(queries, block)[:, places]
+            elif len(rows):
+                yield rows, _product(queries, block[places])
+
+    def _ranked(self, query: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows by their similarity, which is computed in the same way whichever way they were found."""
+        if not query.any():
+            rows = np.sort(rows)  # all similarities are 0, without computing them
+            return rows, np.zeros(len(rows), np.float32)
+        size = max(1, _RANKED // (8 * len(query)))
+        products = [
+            # Not a product of matrices: there, rounding depends on what else is in them.
+            (self.vectors[rows[start : start + size]] * query.astype(np.float64)).sum(axis=1)
+            for start in range(0, len(rows), size)
+        ]
+        values = np.clip(np.concatenate([np.zeros(0), *products]), -1, 1).astype(np.float32)
+        order = np.lexsort((rows, -values))
+        return rows[order], values[order]
+
+    @property
+    def _block_rows(self) -> int:
+        return max(1, _BLOCK // (4 * self.vectors.shape[1]))
+
+    def _checked_queries(self, queries: Any) -> np.ndarray:
+        queries = np.asarray(queries)
+        if queries.ndim != 2 or queries.shape[1] != self.vectors.shape[1]:
+            raise ValueError(f"queries must be of shape (any, {self.vectors.shape[1]}), got {queries.shape}")
+        return unit_rows(queries, "queries")
+
+    def _checked_among(self, among: Any) -> np.ndarray | None:
+        if among is None:
+            return None
+        among = np.asarray(among)
+        if among.dtype == bool:
+            if among.shape != (len(self),):
+                raise ValueError(f"among must have an entry for each of the {len(self)} vectors, got {among.shape}")
+            return np.flatnonzero(among)
+        return np.unique(self._row_numbers(among, "among", 0))
+
+    def _checked_exclude(self, exclude: Any, n_queries: int) -> np.ndarray:
+        if exclude is None:
+            return np.full(n_queries, -1)
+        rows = np.asarray(exclude)
+        if rows.dtype == object:
+            rows = np.array([-1 if row is None else row for row in exclude])
+        if rows.shape != (n_queries,):
+            raise ValueError(f"exclude must have a row number for each of the {n_queries} queries, got {rows.shape}")
+        return self._row_numbers(rows, "exclude", -1)
+
+    def _row_numbers(self, rows: np.ndarray, name: str, least: int) -> np.ndarray:
+        if not rows.size:
+            return np.zeros(0, np.int64)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu":
+            raise ValueError(f"{name} must hold row numbers")
+        if rows.min() < least or rows.max() >= len(self):
+            wrong = rows.min() if rows.min() < least else rows.max()
+            raise ValueError(f"{name} has row number {wrong}, but there are {len(self)} vectors")
+        return rows.astype(np.int64)
+
+
+class _Best:
+    """Rows that may be among the k most similar to one query."""
+
+    def __init__(self, k: int, margin: float):
+        self.k, self.margin, self.limit = k, margin, -np.inf
+        self.values, self.rows = np.zeros(0, np.float32), np.zeros(0, np.int64)
+
+    def add(self, values: np.ndarray, rows: np.ndarray) -> None:
+        near = np.flatnonzero(values >= self.limit)
+        if not len(near):
+            return
+        self.values, self.rows = np.append(self.values, values[near]), np.append(self.rows, rows[near])
+        if len(self.rows) > self.k:
+            self.limit = np.partition(self.values, -self.k)[-self.k] - self.margin
+            kept = self.values >= self.limit
+            self.values, self.rows = self.values[kept], self.rows[kept]
+
+
+def unit_rows(rows: Any, name: str = "vectors", first: int = 0) -> np.ndarray:
+    """Rows scaled to length 1, as float32; rows of zeros stay as they are.
+
+    Parameters
+    ----------
+    rows : array-like of shape (n, d)
+    name : str
+        What they are, for the error's text.
+    first : int, default=0
+        Number of the first row, for the error's text.
+
+    Examples
+    --------
+    >>> from pictopic.tasks.retrieve import unit_rows
+    >>> unit_rows([[3.0, 4.0], [0.0, 0.0]]).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    values = np.array(rows, dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if len(wrong):
+        raise ValueError(f"{name} have NaN or infinite numbers, the first in row {first + wrong[0]}")
+    # Squares of very large or small numbers do not fit into a float64, nor all numbers into a float32.
+    largest = np.abs(values).max(axis=1, keepdims=True, initial=0)
+    values /= np.where(largest > 0, largest, 1)
+    lengths = np.sqrt((values * values).sum(axis=1, keepdims=True))
+    return (values / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+def _product(queries: np.ndarray, block: np.ndarray) -> np.ndarray:
+    # In this order, as vectors x queries, it takes three quarters of the time.
+    return np.ascontiguousarray((block @ queries.T).T)
+
+
+def _unit_blocks(vectors: Any) -> Iterator[np.ndarray]:
+    step = max(1, _BLOCK // (4 * vectors.shape[1]))
+    for start in range(0, len(vectors), step):
+        yield unit_rows(vectors[start : start + step], first=start)
+
+
+def _unit_array(vectors: Any) -> np.ndarray:
+    unit = np.empty(vectors.shape, np.float32)
+    start = 0
+    for block in _unit_blocks(vectors):
+        unit[start : start + len(block)] = block
+        start += len(block)
+    return unit
