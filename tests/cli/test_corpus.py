@@ -1,7 +1,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -10,6 +9,7 @@ import pytest
 from pictopic import Corpus
 from tests.cli.test_cli import run
 from tests.corpus.conftest import photos, write_metadata, write_pictures  # noqa: F401 - a fixture
+from tests.processes import start
 
 QUICK = ["--words", "6", "--jobs", "1"]
 
@@ -110,11 +110,7 @@ def test_an_interrupted_build_says_how_to_go_on(tmp_path):
     arguments = ["build", str(folder), "--out", str(tmp_path / "corpus"), "--jobs", "1"]
     arguments += ["--preset", "flickr", "--words", "300"]
     command = [sys.executable, "-m", "pictopic", *arguments]
-    # Where the tests run in the background, a shell has made them, and so their children, deaf to this signal.
-    child = subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
+    child = start(command)
     while not (tmp_path / "corpus" / "building" / "plan.json").exists() and child.poll() is None:
         time.sleep(0.01)
     os.kill(child.pid, signal.SIGINT)

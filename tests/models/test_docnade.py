@@ -1,6 +1,5 @@
 import itertools
 import signal
-import subprocess
 import sys
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pictopic import DocNADE, SupDocNADE
+from tests.processes import start as start_process
 from tests.reference import log_p_words
 
 OUTPUTS = ["tree", "softmax"]
@@ -305,9 +305,7 @@ print(model.perplexity(X), model.n_iter_)
 
 @pytest.mark.slow
 def test_ctrl_c_ends_training_with_a_usable_model():
-    process = subprocess.Popen(
-        [sys.executable, "-c", _FIT_FOR_LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = start_process([sys.executable, "-c", _FIT_FOR_LONG])
     for _ in range(3):
         assert "epoch" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
