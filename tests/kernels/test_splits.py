@@ -68,11 +68,12 @@ def test_split_repeats_for_the_same_seed_and_changes_with_it(split):
     assert draws(split, [3, 2, 4], n=10, seed=7) != draws(split, [3, 2, 4], n=10, seed=8)
 
 
-def annotation_draws(document, n_visual, n=60_000, seed=1):
+def annotation_draws(document, n_visual, n=60_000, seed=1, tags_only=False):
     counts = np.tile(np.array(document, np.int32), n)
     context = np.full_like(counts, -1)
     places = np.tile(np.arange(len(document)), n)
-    split_annotations(np.arange(n + 1) * len(document), places, counts, n_visual, seed, context)
+    flags = np.full(n, tags_only)
+    split_annotations(np.arange(n + 1) * len(document), places, counts, n_visual, flags, seed, context)
     return context.reshape(n, -1)
 
 
@@ -86,6 +87,13 @@ def test_no_annotation_words_are_given_every_second_time_and_a_random_share_othe
     shares = np.bincount(found.sum(axis=1)) / len(found)
     # Half of them, and of the other half the quarters for 0 of 3 and for 3 of 3 words, which becomes 0.
     np.testing.assert_allclose(shares, [0.75, 0.125, 0.125], atol=0.01)
+
+
+def test_a_random_share_of_the_tags_is_all_that_is_given_of_a_picture_that_is_lost():
+    found = annotation_draws([3, 1, 1, 1], 1, tags_only=True)
+    np.testing.assert_array_equal(found[:, 0], 0)
+    shares = np.bincount(found[:, 1:].sum(axis=1)) / len(found)
+    np.testing.assert_allclose(shares, [0.25] * 4, atol=0.01)
 
 
 @pytest.mark.parametrize("n_visual", [0, 4])

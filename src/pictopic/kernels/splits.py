@@ -73,10 +73,11 @@ def split_each_word(indptr, counts, seed, context):
 
 
 @njit(**FAST)
-def split_annotations(indptr, indices, counts, n_visual, seed, context):
+def split_annotations(indptr, indices, counts, n_visual, tags_only, seed, context):
     """Put all visual words into `context`, and of the annotation words none or, every second time, a random share.
 
-    At least one annotation word is left.  Rows without visual or without annotation words stay as they are.
+    At least one annotation word is left.  Rows with `tags_only` have a random share of the annotation words and no
+    visual ones instead.  Rows without visual or without annotation words stay as they are.
     """
     for row in range(indptr.size - 1):
         # Columns are sorted: annotation words are the last.
@@ -85,16 +86,16 @@ def split_annotations(indptr, indices, counts, n_visual, seed, context):
         if middle in (first, last):
             continue
         for j in range(first, middle):
-            context[j] = counts[j]
+            context[j] = 0 if tags_only[row] else counts[j]
         state, coin = next_random(_u(seed) ^ (_u(row) << _u(32)) ^ _u(0x9E3779B97F4A7C15))
         state, p = next_random(state)
         n_targets = np.int64(0)
         for j in range(middle, last):
             context[j] = 0
-            if coin & _u(1):
+            if tags_only[row] or coin & _u(1):
                 context[j], state = _binomial(counts[j], p, state)
             n_targets += counts[j] - context[j]
-        if n_targets == 0:
+        if n_targets == 0 and not tags_only[row]:
             context[middle:last] = 0
 
 

@@ -39,7 +39,8 @@ class DeepDocNADE(BaseDeepDocNADE):
         How contexts are drawn.  "ordering": the words are shuffled and cut at a random place, which estimates the
         likelihood without bias.  "per_word": of each word's occurrences a random number, as in the authors' code.
         "pictures_first": for models that are to tag pictures, all visual words and of the tags none or some, so that
-        only tags are predicted; classes are learnt, and early stopping is decided, from pictures without tags, too.
+        only tags are predicted, and of a quarter of the documents only tags; classes are learnt from pictures with and
+        without tags, and early stopping is decided on pictures without.
     normalize : {"auto", "std", "sqrt", "none"}, default="auto"
         What is done to a context's counts.  "std": divided by their standard deviation, as in the paper; "sqrt": the
         same after taking square roots, so that a few frequent words do not drown the others; "none": nothing.

@@ -23,6 +23,8 @@ from pictopic.models.training import Trainer
 # what it knows: the best of a few pairs on validation splits of the MIR Flickr tags with a tenth of the labels.
 _FRESH_RATE, _PRETRAINED_RATE = 10.0, 0.2
 PICTURES_FIRST = "pictures_first"
+_TAGS_ONLY = 0.25  # share of the documents that lose their picture, if pictures come first
+_WITHOUT_TAGS = 2 / 3  # share of the others whose classes are learnt without their tags
 _SPLITS = {"ordering": split_orderings, "per_word": split_each_word, PICTURES_FIRST: split_orderings}
 
 
@@ -96,15 +98,24 @@ class Minibatch:
 
 
 def split_documents(
-    X: sparse.csr_array, split: str, inputs: InputOptions, seed: int, n_more: int = 0
+    X: sparse.csr_array,
+    split: str,
+    inputs: InputOptions,
+    seed: int,
+    n_more: int = 0,
+    tags_only: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Split documents at random: input (B, Q) and `n_more` rows of zeros, targets (B, Q), and D / (D - k), (B,)."""
+    """Split documents at random: input (B, Q) and `n_more` rows of zeros, targets (B, Q), and D / (D - k), (B,).
+
+    If pictures come first, the documents `tags_only` (B,) have no visual words in their context.
+    """
     n, n_words = X.shape
     drawn = np.empty_like(X.data)
     _SPLITS[split](X.indptr, X.data, seed, drawn)
     if split == PICTURES_FIRST:
         X.sort_indices()
-        split_annotations(X.indptr, X.indices, X.data, n_words - inputs.n_annotation_words, seed, drawn)
+        tags_only = np.zeros(n, bool) if tags_only is None else tags_only
+        split_annotations(X.indptr, X.indices, X.data, n_words - inputs.n_annotation_words, tags_only, seed, drawn)
     x = np.zeros((n + n_more, n_words), np.float32)
     targets = np.zeros((n, n_words), np.float32)
     inputs.fill(X, x, drawn)
@@ -149,25 +160,37 @@ class DeepTrainer(Trainer):
         X = self.documents.read(documents)
         labels = self.documents.read_labels(documents)
         known = np.flatnonzero(labels.known) if labels.indicator.shape[1] else np.zeros(0, np.int64)
-        x, targets, scale = split_documents(X, self.options.split, self.inputs, seed, len(known))
+        tags_only = self.draw_tags_only(X, seed)
+        x, targets, scale = split_documents(X, self.options.split, self.inputs, seed, len(known), tags_only)
         if known.size:
-            self.inputs.fill(self.drop_words(X[known], seed), x[len(documents) :])
+            self.inputs.fill(self.drop_words(X[known], tags_only[known], seed), x[len(documents) :])
         features = self.inputs.standardize(self.documents.read_features(documents), len(documents))
+        features[tags_only] = 0
         indicator = labels.indicator[known].astype(np.float32)
         return Minibatch(*map(torch.from_numpy, (x, targets, scale, features, known, indicator))), seed
 
-    def drop_words(self, X: sparse.csr_array, seed: int) -> sparse.csr_array:
+    def draw_tags_only(self, X: sparse.csr_array, seed: int) -> np.ndarray:
+        """Documents of which only the tags are given: a quarter of those that have some, if pictures come first."""
+        if self.options.split != PICTURES_FIRST:
+            return np.zeros(X.shape[0], bool)
+        tags = X[:, X.shape[1] - self.inputs.n_annotation_words :].sum(axis=1) > 0
+        return tags & (np.random.default_rng([seed, 2]).random(X.shape[0]) < _TAGS_ONLY)
+
+    def drop_words(self, X: sparse.csr_array, tags_only: np.ndarray, seed: int) -> sparse.csr_array:
         """Documents of which some words (all occurrences of them) are left out at random.
 
-        If pictures come first, every second document loses all annotation words, as new pictures have none.
+        If pictures come first, half of the documents lose all annotation words, as new pictures have none, and those
+        with `tags_only` all visual words, as when one looks for pictures by tags.
         """
         if not self.options.word_dropout and self.options.split != PICTURES_FIRST:
             return X
         rng = np.random.default_rng([seed, 1])
         kept = rng.random(X.nnz) >= self.options.word_dropout
         if self.options.split == PICTURES_FIRST:
-            without = np.repeat(rng.random(X.shape[0]) < 0.5, np.diff(X.indptr))
-            kept &= ~without | (X.indices < X.shape[1] - self.inputs.n_annotation_words)
+            visual = X.indices < X.shape[1] - self.inputs.n_annotation_words
+            words = np.diff(X.indptr)
+            without_tags = np.repeat((rng.random(X.shape[0]) < _WITHOUT_TAGS) & ~tags_only, words)
+            kept &= np.where(visual, ~np.repeat(tags_only, words), ~without_tags)
         return sparse.csr_array((X.data * kept, X.indices, X.indptr), shape=X.shape)
 
     def learn(self, minibatch: Minibatch, seed: int) -> tuple[float, float]:
