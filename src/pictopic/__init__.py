@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pictopic.models.docnade import DocNADE, SupDocNADE
     from pictopic.models.persistence import load
     from pictopic.models.tree import WordTree
+    from pictopic.picture_model import PictureModel
     from pictopic.words.vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -26,6 +27,7 @@ _HOMES = {
     "CountsOnDisk": "pictopic.corpus.rows",
     "DeepDocNADE": "pictopic.models.deep",
     "DocNADE": "pictopic.models.docnade",
+    "PictureModel": "pictopic.picture_model",
     "RowReader": "pictopic.corpus.rows",
     "SupDeepDocNADE": "pictopic.models.deep",
     "SupDocNADE": "pictopic.models.docnade",
@@ -35,8 +37,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Checkpoint", "Corpus", "CountsOnDisk", "DeepDocNADE", "DocNADE", "RowReader", "SupDeepDocNADE", "SupDocNADE",
-    "Vocabulary", "WordTree", "__version__", "load",
+    "Checkpoint", "Corpus", "CountsOnDisk", "DeepDocNADE", "DocNADE", "PictureModel", "RowReader", "SupDeepDocNADE",
+    "SupDocNADE", "Vocabulary", "WordTree", "__version__", "load",
 ]  # fmt: skip
 
 

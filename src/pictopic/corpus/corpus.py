@@ -56,19 +56,38 @@ class Corpus:
     [['sea', 'boat'], ['sea', 'sky']]
     """
 
-    def __init__(self, folder: Path, manifest: Manifest, shards: Sequence[Shard], rows: np.ndarray | None = None):
+    def __init__(
+        self,
+        folder: Path,
+        manifest: Manifest,
+        shards: Sequence[Shard],
+        rows: np.ndarray | None = None,
+        pictures: Path | None = None,
+    ):
         self.folder = folder
+        self._pictures = pictures
         self._manifest = manifest
         self._shards = shards
         self._rows = rows  # None: all
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str]) -> Corpus:
-        """Open a corpus that `build` made."""
+    def open(cls, folder: str | os.PathLike[str], pictures: str | os.PathLike[str] | None = None) -> Corpus:
+        """Open a corpus that `build` made.
+
+        Parameters
+        ----------
+        folder : path
+        pictures : path, optional
+            Where the pictures are now, if they are no longer where they were.
+
+        Returns
+        -------
+        Corpus
+        """
         folder = Path(folder)
         manifest = Manifest.read(folder)
         shards = [Shard(folder / SHARDS / s["name"], s["n_rows"], manifest.n_features) for s in manifest.shards]
-        return cls(folder, manifest, shards)
+        return cls(folder, manifest, shards, pictures=None if pictures is None else Path(pictures))
 
     @classmethod
     def build(
@@ -171,7 +190,7 @@ class Corpus:
             rows = np.asarray(rows)
             if rows.size == 0:
                 rows = rows.astype(np.int64)
-        return Corpus(self.folder, self._manifest, self._shards, self.row_numbers[rows])
+        return Corpus(self.folder, self._manifest, self._shards, self.row_numbers[rows], self._pictures)
 
     @property
     def row_numbers(self) -> np.ndarray:
@@ -248,7 +267,9 @@ class Corpus:
 
     @cached_property
     def paths(self) -> list[Path]:
-        """Where the pictures were when the corpus was built, as seen from where the corpus is now."""
+        """Where the pictures are: as when the corpus was built, as seen from where it is now, unless said otherwise."""
+        if self._pictures is not None:
+            return [self._pictures / name for name in self.file_names]
         roots = [Path(os.path.normpath(self.folder / (s["pictures"] or "."))) for s in self._manifest.shards]
         lengths = [s["n_rows"] for s in self._manifest.shards]
         shard = np.repeat(np.arange(len(roots)), lengths)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from pictopic.tasks.fitting import Network, Rows
+    from pictopic.words.vocabulary import Vocabulary
 
 
 def class_words(model: Any, n_units: int = 3, n_words: int = 5) -> dict[Any, np.ndarray]:
@@ -42,3 +47,85 @@ def class_words(model: Any, n_units: int = 3, n_words: int = 5) -> dict[Any, np.
         units = np.argsort(-row, kind="stable")[:n_units]
         words[name] = np.argsort(-model.components_[units].mean(axis=0), kind="stable")[:n_words]
     return words
+
+
+class ClassTopic(NamedTuple):
+    """What goes with a class."""
+
+    label: str
+    units: list[int]  # the strongest hidden units
+    visual_words: list[tuple[int, float]]  # number of the word in the codebook, and weight
+    tags: list[tuple[str, float]]  # and weight
+
+
+def class_topics(
+    network: Network, rows: Rows, vocabulary: Vocabulary, classes: list[str], n_units: int, n_visual: int, n_tags: int
+) -> list[ClassTopic]:
+    """The visual words and tags that go with each class, as in the paper's figure.
+
+    With one hidden layer: the rows of W of the class's `n_units` strongest units (by its row of U), averaged.  With
+    several: the mean gradient of the class's score with respect to the counts, over the collection.
+
+    Parameters
+    ----------
+    network : Network
+        Fitted with classes.
+    rows : Rows
+        The collection.
+    vocabulary : Vocabulary
+    classes : list of str
+        In the network's order.
+    n_units, n_visual, n_tags : int
+        How many to tell.
+
+    Returns
+    -------
+    list of ClassTopic
+    """
+    U, _ = network.own_head()
+    units = np.argsort(-U, axis=1, kind="stable")[:, :n_units]
+    weights = _word_weights(network, rows, units)
+    topics = []
+    for name, own, weight in zip(classes, units, weights, strict=True):
+        # A visual word is the same in all regions.
+        pairs = weight[: vocabulary.n_pairs].reshape(vocabulary.n_regions, -1).mean(axis=0)
+        tags = weight[vocabulary.n_pairs :]
+        words = _best(pairs, range(len(pairs)), n_visual)
+        topics.append(ClassTopic(name, own.tolist(), words, _best(tags, vocabulary.annotations, n_tags)))
+    return topics
+
+
+def unit_tags(network: Network, vocabulary: Vocabulary, n_tags: int) -> dict[int, list[tuple[str, float]]]:
+    """The tags that each hidden unit of the top layer makes more probable (deep, softmax), or answers to (shallow)."""
+    if network.is_deep and network.estimator.tree_ is None:
+        weights = network.estimator.parameters_["V"].T
+    else:
+        weights = network.estimator.components_
+    weights = weights[:, vocabulary.n_pairs :]
+    return {unit: _best(own, vocabulary.annotations, n_tags) for unit, own in enumerate(weights)}
+
+
+def _best(weights: np.ndarray, names: Sequence[Any], n: int) -> list[tuple[Any, float]]:
+    order = np.argsort(-weights, kind="stable")[:n]
+    return [(names[i], float(weights[i])) for i in order]
+
+
+def _word_weights(network: Network, rows: Rows, units: np.ndarray) -> np.ndarray:
+    """A weight for each class and word, (C, Q)."""
+    if network.is_deep and len(network.estimator._sizes()) > 1:
+        return class_gradients(network.estimator, rows)
+    return np.stack([network.estimator.components_[own].mean(axis=0) for own in units])
+
+
+def class_gradients(estimator: Any, rows: Rows, n_rows: int = 1000) -> np.ndarray:
+    """Mean gradient of each class's score with respect to the network's input, over at most `n_rows` rows, (C, Q)."""
+    import torch
+
+    some = rows[np.linspace(0, len(rows) - 1, min(n_rows, len(rows))).astype(int)]
+    inputs, network = estimator._inputs(), estimator._network(estimator.parameters_)
+    x = np.zeros(some.X.shape, np.float32)
+    inputs.fill(some.X, x)
+    given = torch.from_numpy(x).to(estimator.device).requires_grad_(True)
+    f = torch.from_numpy(inputs.standardize(some.features, len(some))).to(estimator.device)
+    scores = network.class_scores(network.hidden(given, f)).mean(0)
+    return np.stack([torch.autograd.grad(score, given, retain_graph=True)[0].mean(0).cpu().numpy() for score in scores])

@@ -1,0 +1,259 @@
+"""One object that learns from a collection of pictures, and then tags, classifies, finds and explains."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pictopic.corpus.corpus import Corpus
+from pictopic.picture_model.files import read_model, write_model
+from pictopic.picture_model.topics import TopicsMixin
+from pictopic.tasks.evaluate import evaluate
+from pictopic.tasks.fitting import Fitted, Rows, fit_everything, refit
+from pictopic.tasks.reading import PictureReader
+from pictopic.tasks.retrieve import Index
+
+
+class PictureModel(TopicsMixin):
+    """Learns from pictures, tags and classes; then tags, classifies, finds and explains.
+
+    Parameters
+    ----------
+    preset : {"scenes", "flickr"}, default="scenes"
+        How pictures become words; see `pictopic.words.extract.WordOptions`.
+    n_words, regions : optional
+        Changes to the preset.
+    features : sequence of str, default=("gist", "mpeg7")
+        Global features.
+    max_side : int or None, default=480
+        Larger pictures are scaled down to this many pixels.
+    model : {"auto", "shallow", "deep"}, default="auto"
+        SupDocNADE or SupDeepDocNADE (DocNADE and DeepDocNADE without classes); by the size of the collection.
+    random_state : int, default=0
+    n_jobs : int or None, default=-1
+        Processes and threads; -1: one for each core.
+    verbose : int, default=1
+        0: say nothing.
+
+    Attributes
+    ----------
+    corpus_ : Corpus
+        The collection.
+    figures_ : dict
+        How good the model is on the part of the collection that was held out, beside trivial answers.
+
+    Examples
+    --------
+    >>> from pictopic import PictureModel
+    >>> model = PictureModel().fit("photos")  # doctest: +SKIP
+    >>> model.annotate("new.jpg", k=3)  # doctest: +SKIP
+    [('sea', 0.31), ('sky', 0.22), ('boat', 0.08)]
+    >>> model.search(tags=["sea"], k=2)  # doctest: +SKIP
+    [('holiday/17.jpg', 0.93), ('holiday/3.jpg', 0.91)]
+    """
+
+    def __init__(
+        self,
+        *,
+        preset: str = "scenes",
+        n_words: int | None = None,
+        regions: str | None = None,
+        features: Sequence[str] = ("gist", "mpeg7"),
+        max_side: int | None = 480,
+        model: str = "auto",
+        random_state: int = 0,
+        n_jobs: int | None = -1,
+        verbose: int = 1,
+    ):
+        if model not in ("auto", "shallow", "deep"):
+            raise ValueError(f"model must be 'auto', 'shallow' or 'deep', got {model!r}")
+        self.preset, self.n_words, self.regions, self.features = preset, n_words, regions, tuple(features)
+        self.max_side, self.model, self.random_state = max_side, model, random_state
+        self.n_jobs, self.verbose = n_jobs, verbose
+
+    # ---- learning ----------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        source: str | os.PathLike[str] | Corpus,
+        *,
+        folder: str | os.PathLike[str] | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+        **options: Any,
+    ) -> PictureModel:
+        """Learn from a source of pictures or a corpus.
+
+        Parameters
+        ----------
+        source : path or Corpus
+            See `Corpus.build` for what can be a source.
+        folder : path, optional
+            Where to build the corpus; default: a temporary folder, kept as long as the model.
+        progress : callable, optional
+            Told of the build's stages.
+        **options
+            Of `Corpus.build`, such as `label_column`.
+
+        Returns
+        -------
+        PictureModel
+            Itself.
+        """
+        if isinstance(source, Corpus):
+            corpus = source
+        else:
+            if folder is None:
+                self._temporary = tempfile.TemporaryDirectory(prefix="pictopic-")
+                folder = Path(self._temporary.name) / "corpus"
+            if progress is not None:
+                options["progress"] = progress
+            options |= {"n_words": self.n_words, "regions": self.regions, "max_side": self.max_side}
+            corpus = Corpus.build(
+                source, folder, preset=self.preset, features=self.features, random_state=self.random_state,
+                n_jobs=self.n_jobs, **options,
+            )  # fmt: skip
+        self._learn(corpus)
+        return self
+
+    def _learn(self, corpus: Corpus) -> None:
+        fitted = fit_everything(
+            corpus,
+            kind=self.model,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            verbose=max(0, self.verbose - 1),
+        )
+        self._take(corpus, fitted, Index.build(fitted.network.represent(Rows.of(corpus))))
+        if self.verbose:
+            print("\n".join(self.summary()))
+
+    def _take(self, corpus: Corpus, fitted: Fitted, index: Index) -> None:
+        self.corpus_, self._fitted, self._index = corpus, fitted, index
+        self._reader = PictureReader(corpus, self.n_jobs)
+        self.figures_ = dict(fitted.figures)
+
+    def summary(self) -> list[str]:
+        """How good the model is, on pictures that were held out, beside trivial answers."""
+        fitted = self._check_fitted()
+        network = type(fitted.network.estimator).__name__
+        lines = [f"learnt from {len(self.corpus_) - fitted.n_validation:,} rows with {network}"]
+        if not fitted.figures:
+            lines.append("too few rows to hold some out: how good it is, is not known")
+        else:
+            lines[0] += f"; on {fitted.n_validation:,} others:"
+        figures = fitted.figures
+        if "classes" in figures:
+            what, usual = ("MAP", "always the same order") if self.corpus_.multi_label else ("right", "always the same")
+            head = fitted.head.name if fitted.head is not None else ""
+            baseline = figures["classes_baseline"]
+            lines.append(f"  classes  {figures['classes']:6.1%} {what} ({head} classifier; {baseline:.1%} {usual})")
+        if "tags" in figures:
+            baseline = figures["tags_baseline"]
+            lines.append(
+                f"  tags     {figures['tags']:6.1%} F-measure of the best 5 ({baseline:.1%} with the most frequent 5)"
+            )
+        return lines
+
+    # ---- other collections -------------------------------------------------------------------------------------------
+
+    def evaluate(self, source: str | os.PathLike[str] | Corpus, **options: Any) -> dict[str, float]:
+        """How good the answers are on other pictures, whose tags or classes are known.
+
+        Parameters
+        ----------
+        source : path or Corpus
+            A corpus must have been built with this model's words.
+        **options
+            Of `Corpus.build`, such as `label_column`.
+
+        Returns
+        -------
+        dict
+            "accuracy" or "map" of classes, "f_measure" of the best five tags, "precision", "recall" and "n_plus" a
+            tag, "precision_at_10" of similar pictures (the same class), as far as they can be measured.
+        """
+        self._check_fitted()
+        with tempfile.TemporaryDirectory(prefix="pictopic-") as folder:
+            other = source if isinstance(source, Corpus) else self._build_like(source, Path(folder) / "corpus", options)
+            return evaluate(self._fitted, self._index, self.corpus_, other)
+
+    def _build_like(self, source: Any, folder: Path, options: dict[str, Any]) -> Corpus:
+        words = self.corpus_.options
+        changes = {} if words is None else words.to_dict() | {"codebook": self.corpus_.codebook}
+        changes.pop("n_words", None)
+        return Corpus.build(source, folder, n_jobs=self.n_jobs, **changes, **options)
+
+    def update(self, source: str | os.PathLike[str], *, passes: int = 20, **options: Any) -> PictureModel:
+        """Take in more pictures, and go on learning from all of them.
+
+        Parameters
+        ----------
+        source : path
+            New pictures; those of a name that is there already are skipped.
+        passes : int, default=20
+            Over the whole collection.
+        **options
+            Of `Corpus.append`, such as `label_column`.
+
+        Returns
+        -------
+        PictureModel
+            Itself.
+        """
+        fitted = self._check_fitted()
+        whole = Corpus.open(self.corpus_.folder)
+        n_before = len(whole)
+        larger = whole.append(source, n_jobs=self.n_jobs, **options)
+        new = np.arange(n_before, len(larger))
+        corpus = larger[np.concatenate([self.corpus_.row_numbers, new])]
+        again = refit(fitted, corpus, passes, self.random_state)
+        self._take(corpus, again, Index.build(again.network.represent(Rows.of(corpus))))
+        if self.verbose:
+            print("\n".join([f"{len(new):,} pictures more", *self.summary()]))
+        return self
+
+    # ---- files -------------------------------------------------------------------------------------------------------
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write everything to a folder: collection, network, classifier, thresholds, index.
+
+        Nothing in it is ever executed when it is loaded.  The pictures themselves stay where they are.
+        """
+        write_model(Path(folder), self._options(), self.corpus_, self._check_fitted(), self._index)
+
+    def _options(self) -> dict[str, Any]:
+        names = ("preset", "n_words", "regions", "features", "max_side", "model", "random_state")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        pictures: str | os.PathLike[str] | None = None,
+        n_jobs: int | None = -1,
+        verbose: int = 1,
+    ) -> PictureModel:
+        """Read a model that `save` wrote.
+
+        Parameters
+        ----------
+        folder : path
+        pictures : path, optional
+            Where the collection's pictures are now, if they have moved.
+        n_jobs, verbose
+            As for the constructor.
+
+        Returns
+        -------
+        PictureModel
+        """
+        options, corpus, fitted, index = read_model(Path(folder), None if pictures is None else Path(pictures))
+        model = cls(**options, n_jobs=n_jobs, verbose=verbose)
+        model._take(corpus, fitted, index)
+        return model

@@ -1,0 +1,251 @@
+"""What a picture model answers about pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from pictopic.corpus.corpus import Corpus
+from pictopic.tasks.annotate import rank_tags
+from pictopic.tasks.explain import Explanation, contributions, heat_map, overlay
+from pictopic.tasks.fitting import Fitted, Rows
+from pictopic.tasks.reading import Answer, PictureReader, Query
+from pictopic.tasks.retrieve import Index
+from pictopic.words.duplicates import groups
+from pictopic.words.tags import normalise_tag
+
+DONT_KNOW = "don't know"
+
+
+class AnswersMixin:
+    """Tags, classes, similar pictures, and why."""
+
+    corpus_: Corpus
+    _fitted: Fitted
+    _index: Index
+    _reader: PictureReader
+
+    def _check_fitted(self) -> Fitted:
+        if not hasattr(self, "_fitted"):
+            raise ValueError("this model has not learnt anything yet: call fit, or load one")
+        return self._fitted
+
+    def annotate(
+        self, picture: Any, k: int = 5, *, tags: Sequence[str] = (), thresholds: bool = False
+    ) -> Answer | list[Answer]:
+        """Tags for pictures.
+
+        Parameters
+        ----------
+        picture : path, bytes, PIL image or numpy array, or a list of them
+        k : int, default=5
+        tags : sequence of str, default=()
+            Tags that the picture is known to have; they help to find others, and are not given again.
+        thresholds : bool, default=False
+            Instead of the k best: all that pass their threshold, with calibrated probabilities.
+
+        Returns
+        -------
+        list of (tag, score), best first; for a list of pictures, a list of these
+            A picture that cannot be read has none, with a warning.
+        """
+        fitted = self._check_fitted()
+        names = self.corpus_.vocabulary.annotations
+        if not names:
+            raise ValueError("the collection has no tags: there is nothing to annotate with")
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k}")
+        known = tuple(normalise_tag(tag) for tag in tags)
+        query = Query(self._reader, picture, known)
+        p = fitted.network.tag_proba(query.rows)
+        if not thresholds:
+            return query.answers([rank_tags(own, names, k, known) for own in p])
+        if fitted.thresholds is None:
+            raise ValueError("there were too few tagged pictures to learn thresholds from")
+        sure = fitted.thresholds.probabilities(p)
+        answers = []
+        for own in sure:
+            passed = [i for i in np.argsort(-own, kind="stable") if own[i] >= fitted.thresholds.thresholds[i]]
+            answers.append([(names[i], float(own[i])) for i in passed if names[i] not in known])
+        return query.answers(answers)
+
+    def classify(
+        self, picture: Any, k: int | None = None, *, tags: Sequence[str] = (), dont_know: bool = False
+    ) -> Answer | list[Answer]:
+        """Classes of pictures, with calibrated probabilities.
+
+        Parameters
+        ----------
+        picture : path, bytes, PIL image or numpy array, or a list of them
+        k : int, optional
+            How many classes; default: all.
+        tags : sequence of str, default=()
+            Tags that the picture is known to have.
+        dont_know : bool, default=False
+            Answer ``("don't know", probability)`` first where nine of ten such answers would not be right.
+
+        Returns
+        -------
+        list of (class, probability), best first; for a list of pictures, a list of these
+        """
+        fitted = self._check_fitted()
+        if fitted.head is None:
+            raise ValueError("the collection has no classes to tell apart: it needs a label column or folders")
+        query = Query(self._reader, picture, [normalise_tag(tag) for tag in tags])
+        answers = []
+        for own in fitted.head.predict_proba(fitted.network.represent(query.rows)):
+            order = np.argsort(-own, kind="stable")
+            answer = [(fitted.head.classes[i], float(own[i])) for i in order][:k]
+            if dont_know and own.max() < fitted.head.sure_from:
+                answer.insert(0, (DONT_KNOW, float(1 - own.max())))
+            answers.append(answer[:k])
+        return query.answers(answers)
+
+    def search(
+        self,
+        picture: Any = None,
+        tags: Sequence[str] | None = None,
+        k: int = 10,
+        *,
+        label: str | None = None,
+        tag: str | None = None,
+    ) -> Answer | list[Answer]:
+        """Pictures of the collection that are like a picture, go with tags, or both.
+
+        Parameters
+        ----------
+        picture : path, bytes, PIL image or numpy array, or a list of them; or the name of one in the collection
+            A picture is not found by itself.
+        tags : sequence of str, optional
+        k : int, default=10
+        label, tag : str, optional
+            Only pictures with this label, with this tag.
+
+        Returns
+        -------
+        list of (file_name, similarity), best first; for a list of pictures, a list of these
+        """
+        fitted = self._check_fitted()
+        words = tuple(normalise_tag(own) for own in ([tags] if isinstance(tags, str) else tags or ()))
+        if picture is None and not words:
+            raise ValueError("search needs a picture, tags, or both")
+        unknown = [own for own in words if own not in self.corpus_.vocabulary]
+        if unknown and picture is None and len(unknown) == len(words):
+            raise ValueError(f"no picture of the collection has the tag {unknown[0]!r}")
+        query = Query(self._reader, picture, words)
+        itself = [self._reader.row_of(query.pictures[number]) for number in query.found]
+        numbers, similarities = self._index.search(
+            fitted.network.represent(query.rows), k, among=self._filtered(label, tag), exclude=itself
+        )
+        names = self.corpus_.file_names
+        answers = [
+            [(names[row], float(value)) for row, value in zip(own, values, strict=True) if row >= 0]
+            for own, values in zip(numbers, similarities, strict=True)
+        ]
+        return query.answers(answers)
+
+    def similar_tags(self, tag: str, k: int = 10) -> Answer:
+        """Tags that the model takes for similar, by the cosine of their representations."""
+        fitted = self._check_fitted()
+        vocabulary, name = self.corpus_.vocabulary, normalise_tag(tag)
+        if name not in vocabulary:
+            raise ValueError(f"no picture of the collection has the tag {tag!r}")
+        n = vocabulary.n_annotation_words
+        alone = sparse.hstack(
+            [sparse.csr_array((n, vocabulary.n_pairs), dtype=np.int32), sparse.eye_array(n, dtype=np.int32)]
+        )
+        Z = fitted.network.represent(Rows(sparse.csr_array(alone), None, n))
+        own = vocabulary.annotations.index(name)
+        rows, values = Index.build(Z).search(Z[[own]], k, exclude=[own])
+        return [(vocabulary.annotations[row], float(v)) for row, v in zip(rows[0], values[0], strict=True) if row >= 0]
+
+    def duplicates(self, similarity: float = 0.98) -> list[list[str]]:
+        """Groups of pictures that are almost the same, by their pixels and by their representations.
+
+        Parameters
+        ----------
+        similarity : float, default=0.98
+            Cosine of representations from which on two pictures that also look alike from afar are the same.
+
+        Returns
+        -------
+        list of lists of file names, largest group first
+        """
+        self._check_fitted()
+        hashes = self.corpus_.table(["picture_hash"])["picture_hash"].to_pylist()
+        known = [row for row, value in enumerate(hashes) if value is not None]
+        group = groups(np.array([hashes[row] for row in known], dtype=np.uint64))
+        together: dict[int, list[int]] = {}
+        for row, number in zip(known, group, strict=True):
+            together.setdefault(int(number), []).append(row)
+        found = []
+        for members in together.values():
+            vectors = np.asarray(self._index.vectors[members])
+            near = [row for row, value in zip(members, vectors @ vectors[0], strict=True) if value >= similarity]
+            if len(near) > 1:
+                found.append([self.corpus_.file_names[row] for row in near])
+        return sorted(found, key=len, reverse=True)
+
+    def explain(self, picture: Any, name: str | None = None) -> Explanation:
+        """Which places of a picture spoke for a tag or a class.
+
+        Parameters
+        ----------
+        picture : path, bytes, PIL image or numpy array
+        name : str, optional
+            A class or a tag; default: the picture's most probable class, or tag if there are no classes.
+
+        Returns
+        -------
+        Explanation
+            Its `overlay` is a picture to look at.
+        """
+        fitted = self._check_fitted()
+        query = Query(self._reader, picture)
+        if name is None:
+            answer = self.classify(picture, 1) if fitted.head is not None else self.annotate(picture, 1)
+            name = str(answer[0][0])
+        score = self._score_of(name)
+        total, columns, falls = contributions(query.rows, score)
+        counts = query.rows.X.toarray()[0]
+        share = np.zeros(query.rows.n_visual)
+        share[columns] = falls / counts[columns]
+        extractor = self.corpus_.extractor
+        image = extractor.open(self._reader.file_of(picture))
+        heat = heat_map(image, extractor, share)
+        order = np.argsort(-falls, kind="stable")
+        words = [(int(columns[i]), float(falls[i])) for i in order]
+        return Explanation(name, total, words, heat, overlay(image, heat))
+
+    def _score_of(self, name: str) -> Callable[[Rows], np.ndarray]:
+        """Log-probability of a class or a tag, as a function of rows."""
+        fitted, vocabulary = self._check_fitted(), self.corpus_.vocabulary
+        if fitted.head is not None and name in fitted.head.classes:
+            # The network's own classes: smooth, and what it was trained for.
+            k = self._own_classes().index(name)
+            return lambda rows: np.log(fitted.network.class_proba(rows)[:, k] + 1e-12)
+        if normalise_tag(name) in vocabulary:
+            k = vocabulary.annotations.index(normalise_tag(name))
+            return lambda rows: np.log(fitted.network.tag_proba(rows)[:, k] + 1e-12)
+        raise ValueError(f"{name!r} is neither a class nor a tag of the collection")
+
+    def _own_classes(self) -> list[str]:
+        if self.corpus_.multi_label:
+            return self.corpus_.classes
+        return [str(name) for name in self._check_fitted().network.estimator.classes_]
+
+    def _filtered(self, label: str | None, tag: str | None) -> np.ndarray | None:
+        """Which pictures have this label and this tag; None: all."""
+        if label is None and tag is None:
+            return None
+        chosen = np.ones(len(self.corpus_), bool)
+        if label is not None:
+            if label not in self.corpus_.classes:
+                raise ValueError(f"there is no class {label!r}; there are {', '.join(self.corpus_.classes[:20])}")
+            chosen &= [label in (own or ()) for own in self.corpus_.label_lists]
+        if tag is not None:
+            chosen &= [normalise_tag(tag) in own for own in self.corpus_.tags]
+        return chosen

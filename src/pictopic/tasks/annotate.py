@@ -1,0 +1,143 @@
+"""Which tags belong to a picture: ranking, and how sure one can be of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+_TINY = 1e-12
+_FEW = 5  # validation pictures with a tag below which its threshold is the common one
+
+
+def rank_tags(p: np.ndarray, names: tuple[str, ...], k: int, known: tuple[str, ...] = ()) -> list[tuple[str, float]]:
+    """The k most probable tags, best first.
+
+    Parameters
+    ----------
+    p : array of shape (n_tags,)
+        p(next word) of each annotation word; renormalised here over all of them.
+    names : tuple of str
+    k : int
+    known : tuple of str, default=()
+        Tags that the picture has already: left out.
+
+    Returns
+    -------
+    list of (tag, probability)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pictopic.tasks.annotate import rank_tags
+    >>> rank_tags(np.array([0.25, 0.75, 0.0]), ("sea", "sky", "car"), k=2)
+    [('sky', 0.75), ('sea', 0.25)]
+    """
+    p = np.asarray(p, dtype=np.float64)
+    p = p / max(p.sum(), _TINY)
+    order = [i for i in np.argsort(-p, kind="stable") if names[i] not in known]
+    return [(names[i], float(p[i])) for i in order[:k]]
+
+
+@dataclass
+class TagThresholds:
+    """From p(next word) to the probability that a picture has a tag, and from which on to believe it.
+
+    Parameters
+    ----------
+    slope : float
+        Of the logit over log p.
+    offsets : array of shape (n_tags,)
+        Added for each tag.
+    thresholds : array of shape (n_tags,)
+        Probabilities above which a tag is given.
+    """
+
+    slope: float
+    offsets: np.ndarray
+    thresholds: np.ndarray
+
+    @classmethod
+    def fit(cls, p: np.ndarray, has_tag: np.ndarray) -> TagThresholds:
+        """Learn from pictures whose tags are known and which the model has not seen.
+
+        One slope for all tags and an offset for each, drawn towards a common one: most tags are rare.
+
+        Parameters
+        ----------
+        p : array of shape (n_pictures, n_tags)
+            p(next word), renormalised over the tags.
+        has_tag : bool array of the same shape
+
+        Returns
+        -------
+        TagThresholds
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pictopic.tasks.annotate import TagThresholds
+        >>> rng = np.random.RandomState(0)
+        >>> p = rng.dirichlet([1, 1, 1], 500)
+        >>> learnt = TagThresholds.fit(p, rng.uniform(size=p.shape) < p)
+        >>> sure, unsure = learnt.probabilities(np.array([[0.9, 0.05, 0.05]]))[0, :2]
+        >>> bool(sure > 0.6), bool(unsure < 0.2)
+        (True, True)
+        """
+        n_tags = p.shape[1]
+        if not has_tag.any():
+            return cls(1.0, np.zeros(n_tags), np.full(n_tags, 0.5))
+        log_p = np.log(np.maximum(p, _TINY))
+        common = LogisticRegression(C=1e6).fit(log_p.reshape(-1, 1), has_tag.ravel())
+        slope, offset = float(common.coef_[0, 0]), float(common.intercept_[0])
+        offsets = offset + _own_offsets(slope * log_p + offset, has_tag)
+        learnt = cls(slope, offsets, np.full(n_tags, 0.5))
+        learnt.thresholds = _best_thresholds(learnt.probabilities(p), has_tag)
+        return learnt
+
+    def probabilities(self, p: np.ndarray) -> np.ndarray:
+        """Probability that a picture has each tag, given p(next word)."""
+        return _sigmoid(self.slope * np.log(np.maximum(p, _TINY)) + self.offsets)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"slope": self.slope, "offsets": self.offsets.tolist(), "thresholds": self.thresholds.tolist()}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> TagThresholds:
+        """From what `to_dict` returned."""
+        return cls(content["slope"], np.array(content["offsets"]), np.array(content["thresholds"]))
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def _own_offsets(logits: np.ndarray, has_tag: np.ndarray, prior: float = 1.0) -> np.ndarray:
+    """What to add to each tag's logits so that it is expected as often as it occurs; `prior` draws towards nothing."""
+    shift = np.zeros(logits.shape[1])
+    for _ in range(30):  # Newton's steps for all tags at once
+        q = _sigmoid(logits + shift)
+        slope = (q * (1 - q)).sum(axis=0) + 1 / prior**2
+        shift += np.clip((has_tag.sum(axis=0) - q.sum(axis=0) - shift / prior**2) / slope, -1, 1)
+    return shift
+
+
+def _best_thresholds(probabilities: np.ndarray, has_tag: np.ndarray) -> np.ndarray:
+    """For each tag the threshold of the best F-measure; for rare ones that of all tags together."""
+    common = _best_threshold(probabilities.ravel(), has_tag.ravel())
+    return np.array([
+        _best_threshold(own, has) if has.sum() >= _FEW else common
+        for own, has in zip(probabilities.T, has_tag.T, strict=True)
+    ])  # fmt: skip
+
+
+def _best_threshold(probabilities: np.ndarray, has_tag: np.ndarray) -> float:
+    order = np.argsort(-probabilities, kind="stable")
+    hits = np.cumsum(has_tag[order])
+    f = 2 * hits / (np.arange(1, len(order) + 1) + has_tag.sum())
+    best = int(np.argmax(f))
+    following = probabilities[order[best + 1]] if best + 1 < len(order) else 0.0
+    return float((probabilities[order[best]] + following) / 2)

@@ -1,0 +1,82 @@
+"""How good a model's answers are on pictures whose tags and classes are known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pictopic.corpus.corpus import Corpus
+from pictopic.tasks.fitting import Fitted, Rows, known_rows
+from pictopic.tasks.metrics import accuracy, f_measure_at_k, mean_average_precision, per_word_scores
+from pictopic.tasks.retrieve import Index
+
+_TOP = 5
+_NEIGHBOURS = 10
+
+
+def evaluate(fitted: Fitted, index: Index, collection: Corpus, other: Corpus) -> dict[str, float]:
+    """Compare a model's answers with what is known about other pictures; see `PictureModel.evaluate`.
+
+    The model sees the pictures alone, without their tags.
+    """
+    if other.vocabulary.n_pairs != collection.vocabulary.n_pairs:
+        raise ValueError("the corpus was built with other visual words than the model's")
+    rows = _without_tags(other, collection)
+    Z = fitted.network.represent(rows)
+    return {
+        **_classes(fitted, Z, other),
+        **_tags(fitted, rows, collection, other),
+        **_similar(index, Z, collection, other),
+    }
+
+
+def _without_tags(other: Corpus, collection: Corpus) -> Rows:
+    X = other.X[:, : other.vocabulary.n_pairs].copy()
+    X.resize(len(other), len(collection.vocabulary))
+    return Rows(X, other.global_features, collection.vocabulary.n_annotation_words)
+
+
+def _classes(fitted: Fitted, Z: np.ndarray, other: Corpus) -> dict[str, float]:
+    if fitted.head is None or other.labels is None:
+        return {}
+    known = known_rows(other.labels)
+    if not known.any():
+        return {}
+    p = fitted.head.predict_proba(Z[known])
+    if not other.multi_label:
+        predicted = np.array(fitted.head.classes, dtype=object)[p.argmax(axis=1)]
+        return {"accuracy": accuracy(other.labels[known].astype(str), predicted.astype(str))}
+    shared = [name for name in other.classes if name in fitted.head.classes]
+    own = [other.classes.index(name) for name in shared]
+    theirs = [fitted.head.classes.index(name) for name in shared]
+    return {"map": mean_average_precision(other.labels[known][:, own], p[:, theirs])}
+
+
+def _tags(fitted: Fitted, rows: Rows, collection: Corpus, other: Corpus) -> dict[str, float]:
+    names = collection.vocabulary.annotations
+    true = [[tag for tag in tags if tag in collection.vocabulary] for tags in other.tags]
+    tagged = [k for k, tags in enumerate(true) if tags]
+    if not names or not tagged:
+        return {}
+    p = fitted.network.tag_proba(rows[np.array(tagged)])
+    ranked = [[names[i] for i in np.argsort(-own, kind="stable")[:_TOP]] for own in p]
+    true = [true[k] for k in tagged]
+    words = per_word_scores(true, ranked)
+    return {
+        "f_measure": f_measure_at_k(true, ranked, _TOP), "precision": words.precision, "recall": words.recall,
+        "n_plus": float(words.n_plus),
+    }  # fmt: skip
+
+
+def _similar(index: Index, Z: np.ndarray, collection: Corpus, other: Corpus) -> dict[str, float]:
+    if other.labels is None or collection.labels is None:
+        return {}
+    known = [k for k, own in enumerate(other.label_lists) if own]
+    if not known:
+        return {}
+    nearest, _ = index.search(Z[known], _NEIGHBOURS)
+    lists = [set(own or ()) for own in collection.label_lists]
+    wanted = [set(other.label_lists[k] or ()) for k in known]
+    hits = [
+        sum(row >= 0 and bool(lists[row] & own) for row in found) for own, found in zip(wanted, nearest, strict=True)
+    ]
+    return {"precision_at_10": float(np.mean(hits)) / _NEIGHBOURS}

@@ -1,0 +1,98 @@
+"""Why a picture got a tag or a class: which of its words spoke for it, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
+from scipy import sparse
+
+from pictopic.tasks.fitting import Rows
+from pictopic.words.extract import Extractor
+from pictopic.words.pictures import gray, rgb
+
+_FOR, _AGAINST = np.array([214.0, 69.0, 39.0]), np.array([39.0, 110.0, 190.0])  # colours of the overlay
+
+
+class Explanation(NamedTuple):
+    """What spoke for a tag or a class."""
+
+    name: str
+    score: float  # log of its probability
+    words: list[tuple[int, float]]  # column and contribution of each visual word of the picture, strongest first
+    heat: np.ndarray  # (height, width): contribution of each place
+    overlay: Image.Image  # the picture in grey, places that spoke for it red, against it blue
+
+
+def contributions(rows: Rows, score: Callable[[Rows], np.ndarray]) -> tuple[float, np.ndarray, np.ndarray]:
+    """How much the score of one picture falls if all occurrences of a visual word are taken away.
+
+    Parameters
+    ----------
+    rows : Rows
+        One row.
+    score : callable
+        From rows to a number each.
+
+    Returns
+    -------
+    score : float
+        Of the whole picture.
+    columns : int array
+        The picture's visual words.
+    falls : float array
+        Of the score, for each of them.
+    """
+    columns = rows.X.indices[rows.X.indices < rows.n_visual]
+    n = len(columns)
+    copies = sparse.csr_array(sparse.vstack([rows.X] * (n + 1), format="csr"))
+    taken = sparse.csr_array((np.ones(n, bool), (np.arange(n), columns)), shape=(n, copies.shape[1]))
+    left = copies - sparse.vstack([taken.multiply(rows.X.toarray()), sparse.csr_array((1, copies.shape[1]))])
+    left = sparse.csr_array(left.astype(np.int32))
+    left.eliminate_zeros()
+    features = None if rows.features is None else np.repeat(rows.features, n + 1, axis=0)
+    found = score(Rows(left, features, rows.n_annotation_words))
+    return float(found[-1]), columns, found[-1] - found[:-1]
+
+
+def heat_map(image: Image.Image, extractor: Extractor, share: np.ndarray) -> np.ndarray:
+    """Spread what each pair of word and region contributes over the patches it stands for.
+
+    Parameters
+    ----------
+    image : PIL image
+        As `Extractor.open` returns it.
+    extractor : Extractor
+    share : array of shape (n_pairs,)
+        Contribution of one occurrence.
+
+    Returns
+    -------
+    array of shape (height, width)
+        Mean contribution of the patches that cover a pixel.
+    """
+    if extractor.codebook is None:
+        raise ValueError("there is no codebook to count the words of")
+    total, cover = np.zeros((image.height, image.width)), np.zeros((image.height, image.width))
+    n_words = len(extractor.codebook)
+    for descriptors, places in extractor.describe(image):
+        words = extractor.codebook.predict(descriptors)
+        regions = extractor.regions.of(places, image.height, image.width)
+        values = share[regions * n_words + words].sum(axis=0)
+        for (x, y, size), value in zip(places, values, strict=True):
+            top, left = max(0, int(y - 2 * size)), max(0, int(x - 2 * size))
+            patch = np.s_[top : int(y + 2 * size) + 1, left : int(x + 2 * size) + 1]
+            total[patch] += value
+            cover[patch] += 1
+    return total / np.maximum(cover, 1)
+
+
+def overlay(image: Image.Image, heat: np.ndarray) -> Image.Image:
+    """The picture in grey, with places of positive heat in red and of negative heat in blue."""
+    strength = np.abs(heat) / max(float(np.quantile(np.abs(heat), 0.99)), 1e-12)
+    mix = 0.65 * np.clip(strength, 0, 1)[:, :, None]
+    colour = np.where(heat[:, :, None] > 0, _FOR, _AGAINST)
+    base = np.repeat(gray(image)[:, :, None], 3, axis=2) * 0.8 + rgb(image) * 0.2
+    return Image.fromarray(np.clip(base * (1 - mix) + colour * mix, 0, 255).astype(np.uint8))

@@ -1,0 +1,143 @@
+"""Pictures and tags that somebody asks about, as rows of words and features."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from scipy import sparse
+
+from pictopic.corpus.corpus import Corpus
+from pictopic.corpus.pieces import Piece, in_processes, make_piece
+from pictopic.corpus.stages import PIECE
+from pictopic.tasks.fitting import Rows
+from pictopic.words.pictures import PictureError
+
+Answer = list[tuple[str, float]]
+_IN_PROCESSES_FROM = 64  # pictures; for fewer, starting processes takes longer than it saves
+
+
+def is_one(pictures: Any) -> bool:
+    """Whether it is one picture (or none), and not a list of them."""
+    return pictures is None or isinstance(pictures, str | os.PathLike | bytes | Image.Image | np.ndarray)
+
+
+class Query:
+    """Pictures with tags that somebody asks about.
+
+    Parameters
+    ----------
+    reader : PictureReader
+    pictures : path, bytes, PIL image or numpy array, a list of them, or None
+        None: tags only.
+    tags : sequence of str
+        Of all of the pictures, normalised.
+
+    Attributes
+    ----------
+    rows : Rows
+        Of the pictures that could be read.
+    found : list of int
+        Their numbers.
+    """
+
+    def __init__(self, reader: PictureReader, pictures: Any, tags: Sequence[str] = ()):
+        self.one = is_one(pictures)
+        self.pictures = [pictures] if self.one else list(pictures)
+        visual, features, self.found = reader.describe(self.pictures)
+        self.rows = reader.rows(visual, features, tags)
+
+    def answers(self, answers: list[Answer]) -> Answer | list[Answer]:
+        """One answer for one picture; for a list of pictures a list, empty for those that could not be read."""
+        if self.one:
+            return answers[0]
+        by_number = dict(zip(self.found, answers, strict=True))
+        return [by_number.get(number, []) for number in range(len(self.pictures))]
+
+
+class PictureReader:
+    """Describes pictures with the words of a corpus.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    n_jobs : int or None
+        Processes, for many pictures.
+    """
+
+    def __init__(self, corpus: Corpus, n_jobs: int | None):
+        self.corpus, self.n_jobs = corpus, n_jobs
+
+    def rows(self, visual: sparse.csr_array, features: np.ndarray, tags: Sequence[str]) -> Rows:
+        """Words and global features, with the same tags for all; features that are not known are NaN."""
+        vocabulary, known = self.corpus.vocabulary, self.corpus.global_features
+        counted = vocabulary.count_tags([list(tags)] * visual.shape[0])
+        X = sparse.csr_array(sparse.hstack([visual, counted], format="csr", dtype=np.int32))
+        if known is None:
+            return Rows(X, None, vocabulary.n_annotation_words)
+        own = np.full((X.shape[0], known.shape[1]), np.nan, np.float32)
+        own[:, : features.shape[1]] = features
+        return Rows(X, own, vocabulary.n_annotation_words)
+
+    def describe(self, pictures: list[Any]) -> tuple[sparse.csr_array, np.ndarray, list[int]]:
+        """Visual words and computed features of the pictures that can be read, and their numbers.
+
+        One that cannot be read is an error; one of many costs a warning.
+        """
+        if len(pictures) == 1 and pictures[0] is None:
+            return sparse.csr_array((1, self.corpus.vocabulary.n_pairs), dtype=np.int32), np.zeros((1, 0)), [0]
+        extractor = self.corpus.extractor
+        pictures = [self.file_of(picture) for picture in pictures]
+        parts = [pictures[k : k + PIECE] for k in range(0, len(pictures), PIECE)]
+        n_jobs = self.n_jobs if len(pictures) >= _IN_PROCESSES_FROM else 1
+        pieces = list(in_processes(make_piece, ((part, extractor) for part in parts), n_jobs))
+        found: list[int] = []
+        for k, (part, piece) in enumerate(zip(parts, pieces, strict=True)):
+            found += (k * PIECE + piece.kept).tolist()
+            for number, reason in piece.skipped:
+                self._tell(f"{_name(part[number])}: {reason}", is_error=len(pictures) == 1)
+        counts = sparse.vstack([piece.counts for piece in pieces], format="csr") if pieces else self._no_pictures()
+        return sparse.csr_array(counts), _features(pieces), found
+
+    def _no_pictures(self) -> sparse.csr_array:
+        return sparse.csr_array((0, self.corpus.vocabulary.n_pairs), dtype=np.int32)
+
+    @staticmethod
+    def _tell(text: str, is_error: bool) -> None:
+        if is_error:
+            raise PictureError(text)
+        warnings.warn(text, stacklevel=5)
+
+    def file_of(self, picture: Any) -> Any:
+        """The file of a picture that is called by its name in the collection."""
+        row = self.row_of(picture)
+        return self.corpus.paths[row] if row is not None and not os.path.exists(picture) else picture
+
+    def row_of(self, picture: Any) -> int | None:
+        """The picture's row in the collection, if it is one of it."""
+        if not isinstance(picture, str | os.PathLike):
+            return None
+        row = self._row_of_path.get(os.path.realpath(picture))
+        return self._row_of_name.get(os.fspath(picture)) if row is None else row
+
+    @cached_property
+    def _row_of_path(self) -> dict[str, int]:
+        return {os.path.realpath(path): row for row, path in enumerate(self.corpus.paths)}
+
+    @cached_property
+    def _row_of_name(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.corpus.file_names)}
+
+
+def _features(pieces: list[Piece]) -> np.ndarray:
+    some = [piece.features for piece in pieces if len(piece.kept)]
+    return np.concatenate(some) if some else np.zeros((0, 0), np.float32)
+
+
+def _name(picture: Any) -> str:
+    return os.fspath(picture) if isinstance(picture, str | os.PathLike) else f"a {type(picture).__name__}"

@@ -1,0 +1,238 @@
+import json
+
+import pytest
+
+from pictopic import Corpus, PictureModel
+from tests.corpus.conftest import write_metadata
+from tests.picture_model.conftest import QUICK, pattern, write_patterns
+
+
+def test_summary_compares_with_trivial_answers(model):
+    lines = model.summary()
+    n = model._fitted.n_validation
+    assert 12 <= n <= 18
+    assert lines[0] == f"learnt from {100 - n} rows with SupDocNADE; on {n} others:"
+    assert "always the same" in lines[1]
+    assert "with the most frequent 5" in lines[2]
+    assert model.figures_["classes"] > model.figures_["classes_baseline"]
+
+
+def test_deep_is_chosen_for_large_collections(model, monkeypatch):
+    monkeypatch.setattr("pictopic.tasks.fitting.DEEP_FROM", 50)
+    assert "SupDeepDocNADE" in PictureModel(**QUICK).fit(model.corpus_).summary()[0]
+
+
+def test_the_best_head_on_validation_is_used_and_named(model):
+    head = model._fitted.head
+    assert set(head.scores) == {"the network's own", "RBF SVM"}
+    assert head.scores[head.name] == max(head.scores.values())
+    assert head.name in model.summary()[1]
+
+
+def test_the_same_seed_gives_the_same_answers(model, patterns):
+    again = PictureModel(**QUICK).fit(patterns)
+    assert again.annotate(pattern(201)[0]) == model.annotate(pattern(201)[0])
+    assert again.classify(pattern(201)[0]) == model.classify(pattern(201)[0])
+
+
+def test_a_saved_model_gives_the_same_answers(model, tmp_path):
+    model.save(tmp_path / "model")
+    again = PictureModel.load(tmp_path / "model", n_jobs=1, verbose=0)
+    picture = pattern(201)[0]
+    assert again.annotate(picture, thresholds=True) == model.annotate(picture, thresholds=True)
+    assert again.classify(picture) == model.classify(picture)
+    assert again.search("3.png", k=5) == model.search("3.png", k=5)
+    assert again.summary() == model.summary()
+
+
+def test_a_saved_deep_model_gives_the_same_answers(deep_model, tmp_path):
+    deep_model.save(tmp_path / "model")
+    again = PictureModel.load(tmp_path / "model", n_jobs=1)
+    assert again.annotate(pattern(201)[0]) == deep_model.annotate(pattern(201)[0])
+
+
+def test_a_saved_model_replaces_an_older_one(model, tmp_path):
+    model.save(tmp_path / "model")
+    model.save(tmp_path / "model")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+
+
+def test_something_else_is_not_overwritten(model, tmp_path):
+    (tmp_path / "photo.jpg").write_bytes(b"precious")
+    with pytest.raises(ValueError, match="something that is not a picture model"):
+        model.save(tmp_path)
+
+
+def test_a_failed_save_leaves_the_old_model(model, tmp_path, monkeypatch):
+    model.save(tmp_path / "model")
+    monkeypatch.setattr("pictopic.tasks.retrieve.Index.save", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        model.save(tmp_path / "model")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+    assert PictureModel.load(tmp_path / "model", n_jobs=1).classify(pattern(201)[0])
+
+
+def test_pictures_that_have_moved_are_found_where_one_says(tmp_path):
+    folder = write_patterns(tmp_path / "photos", range(24))
+    PictureModel(**QUICK).fit(folder).save(tmp_path / "model")
+    folder.rename(tmp_path / "elsewhere")
+    model = PictureModel.load(tmp_path / "model", pictures=tmp_path / "elsewhere", n_jobs=1)
+    assert len(model.search("3.png", k=3)) == 3
+
+
+@pytest.mark.parametrize("name", ["picture_model.json", "head.skops", "rows.npy", "index/index.json"])
+def test_a_missing_file_is_found_out(model, tmp_path, name):
+    model.save(tmp_path / "model")
+    (tmp_path / "model" / name).unlink()
+    with pytest.raises(ValueError, match="model"):
+        PictureModel.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", ["head.skops", "rows.npy"])
+def test_a_changed_file_is_found_out(model, tmp_path, name):
+    model.save(tmp_path / "model")
+    path = tmp_path / "model" / name
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(bytes(data))
+    with pytest.raises(ValueError, match=f"{name} is missing or was changed"):
+        PictureModel.load(tmp_path / "model")
+
+
+def test_a_head_that_contains_other_types_is_refused(model, tmp_path):
+    import hashlib
+
+    import skops.io
+    from sklearn.preprocessing import FunctionTransformer
+
+    model.save(tmp_path / "model")
+    path = tmp_path / "model" / "head.skops"
+    path.write_bytes(skops.io.dumps(FunctionTransformer(print)))
+    config = tmp_path / "model" / "picture_model.json"
+    content = json.loads(config.read_text())
+    content["sha256"]["head.skops"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    config.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"head\.skops cannot be read: it contains"):
+        PictureModel.load(tmp_path / "model")
+
+
+def test_evaluation_measures_what_is_known(deep_model, tmp_path):
+    found = deep_model.evaluate(write_patterns(tmp_path / "more", range(300, 330)))
+    assert found["accuracy"] > 0.9
+    assert found["f_measure"] > 0.5
+    assert found["n_plus"] == 4
+    assert found["precision_at_10"] > 0.8
+
+
+def test_evaluation_of_pictures_without_labels_is_of_tags_only(model, tmp_path):
+    found = model.evaluate(write_patterns(tmp_path / "more", range(300, 310), label=""))
+    assert sorted(found) == ["f_measure", "n_plus", "precision", "recall"]
+
+
+def test_update_takes_in_new_pictures(tmp_path):
+    corpus = Corpus.build(
+        write_patterns(tmp_path / "photos", range(40)), tmp_path / "corpus", n_words=12, regions="1x1", n_jobs=1
+    )
+    model = PictureModel(**QUICK).fit(corpus)
+    model.update(write_patterns(tmp_path / "more", range(400, 420)), passes=2)
+    assert len(model.corpus_) == 60
+    assert "400.png" in [name for name, _ in model.search(pattern(400)[0], k=60)]
+
+
+def test_topics_tell_what_goes_with_each_class(model):
+    topics = {topic.label: topic for topic in model.topics()}
+    assert sorted(topics) == ["dots", "stripes"]
+    assert len(topics["dots"].units) == 3
+    assert len(topics["dots"].visual_words) == 4
+    weights = {name: dict(topic.tags) for name, topic in topics.items()}
+    assert weights["stripes"]["lines"] > weights["stripes"]["spots"]
+    assert weights["dots"]["spots"] > weights["dots"]["lines"]
+
+
+def test_topics_of_several_layers_come_from_gradients(model):
+    from pictopic import SupDeepDocNADE
+    from pictopic.tasks.explore import class_topics
+    from pictopic.tasks.fitting import Network, Rows
+
+    rows, corpus = Rows.of(model.corpus_), model.corpus_
+    estimator = SupDeepDocNADE(n_components=(20, 20), n_annotation_words=4, max_iter=60, random_state=0)
+    estimator.set_params(dropout=0.0, learning_rate=0.01, validation_fraction=None)
+    estimator.fit(rows.X, corpus.labels, global_features=rows.features)
+    topics = class_topics(Network(estimator), rows, corpus.vocabulary, ["dots", "stripes"], 3, 4, 4)
+    assert topics[0].tags[0][0] == "spots"
+    assert topics[1].tags[0][0] == "lines"
+
+
+def test_topic_info_counts_every_picture_once(model):
+    info = model.get_topic_info()
+    assert sum(own["Count"] for own in info) == 100
+    assert len(info) == len(model.get_topics())
+    assert len(info[0]["Representative_Docs"]) == 5
+    assert model.get_topic(info[0]["Topic"])[0][0] == info[0]["Representation"][0]
+
+
+# ---- collections with something missing ------------------------------------------------------------------------------
+
+
+def test_without_tags_there_are_classes_only(tmp_path):
+    model = PictureModel(**QUICK).fit(write_patterns(tmp_path / "photos", range(24), tags=""))
+    assert len(model.classify(pattern(201)[0])) == 2
+    with pytest.raises(ValueError, match="the collection has no tags"):
+        model.annotate(pattern(201)[0])
+
+
+def test_without_labels_there_are_tags_only(tmp_path):
+    model = PictureModel(**QUICK).fit(write_patterns(tmp_path / "photos", range(24), label=""))
+    assert len(model.annotate(pattern(201)[0])) == 4
+    for question in (model.classify, lambda _: model.topics()):
+        with pytest.raises(ValueError, match="the collection has no classes"):
+            question(pattern(201)[0])
+
+
+def test_one_class_is_none_to_tell_apart(tmp_path):
+    model = PictureModel(**QUICK).fit(write_patterns(tmp_path / "photos", range(24), label="same"))
+    with pytest.raises(ValueError, match="no classes to tell apart"):
+        model.classify(pattern(201)[0])
+
+
+def test_too_few_pictures_to_hold_some_out_are_said(tmp_path):
+    model = PictureModel(**QUICK).fit(write_patterns(tmp_path / "photos", range(8)))
+    assert "how good it is, is not known" in model.summary()[1]
+    assert len(model.classify(pattern(201)[0])) == 2
+
+
+def test_several_labels_a_picture(tmp_path):
+    folder = write_patterns(tmp_path / "photos", range(100))
+    rows = [{"file_name": f"{k}.png", "tags": "", "labels": ";".join(pattern(k)[2])} for k in range(100)]
+    write_metadata(folder, rows)
+    model = PictureModel(**QUICK, model="deep").fit(folder)
+    found = dict(model.classify(pattern(201)[0]))
+    assert sorted(found) == ["blue", "lines", "red", "spots"]
+    assert found["lines"] > 0.5 > found["spots"]
+
+
+def test_nothing_to_learn_from_is_said(tmp_path):
+    (tmp_path / "metadata.csv").write_text("tags,label\n,a\n,b\n")
+    with pytest.raises(ValueError, match="there is nothing to learn from"):
+        PictureModel(**QUICK).fit(tmp_path, pictures="none")
+
+
+def test_the_test_part_of_a_split_is_not_learnt_from(tmp_path):
+    folder = write_patterns(tmp_path / "photos", range(100))
+    rows = [
+        {"file_name": f"{k}.png", "tags": ";".join(pattern(k)[2]), "label": pattern(k)[1], "part": part}
+        for k, part in ((k, ["train", "train", "val", "test"][k // 2 % 4]) for k in range(100))
+    ]
+    write_metadata(folder, rows)
+    model = PictureModel(**QUICK).fit(folder, split_column="part")
+    assert model._fitted.n_validation == sum(row["part"] == "val" for row in rows)
+
+
+def test_an_unknown_kind_of_model_is_refused():
+    with pytest.raises(ValueError, match="'auto', 'shallow' or 'deep'"):
+        PictureModel(model="wide")
+
+
+def test_a_folder_that_is_no_model_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="is not a picture model"):
+        PictureModel.load(tmp_path)
