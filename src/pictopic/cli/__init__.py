@@ -69,4 +69,5 @@ def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-from pictopic.cli import corpus as _corpus  # noqa: E402, F401 - its commands join `app`
+from pictopic.cli import corpus as _corpus  # noqa: E402, F401 - their commands join `app`
+from pictopic.cli import model as _model  # noqa: E402, F401

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pictopic.cli import app
-from pictopic.cli.output import answer, misuse, progress_bars
+from pictopic.cli.output import JSON, answer, misuse, progress_bars
 
 if TYPE_CHECKING:
     from pictopic.corpus.source import Source
-
-_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
 @app.command()
@@ -52,7 +50,7 @@ def build(
     resume: Annotated[bool, typer.Option(help="Go on with a build that was stopped.")] = False,
     dry_run: Annotated[bool, typer.Option(help="Only say what it would cost.")] = False,
     strict: Annotated[bool, typer.Option(help="A picture that cannot be read is an error.")] = False,
-    as_json: _Json = False,
+    as_json: JSON = False,
 ) -> None:
     """Turn a folder of pictures into a corpus: counts of visual words, tags, labels.
 
@@ -108,7 +106,7 @@ def _dry_run(source: Source, options: Any, jobs: int, as_json: bool) -> None:
 @app.command()
 def info(
     corpus: Annotated[Path, typer.Argument(help="Folder of a corpus.")],
-    as_json: _Json = False,
+    as_json: JSON = False,
 ) -> None:
     """Say what is in a corpus.
 

@@ -6,9 +6,11 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import typer
+
+JSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 
 class MisuseError(ValueError):

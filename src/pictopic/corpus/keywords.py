@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from xml.parsers import expat
+from xml.sax.saxutils import escape
 
 from PIL import Image, TiffImagePlugin
 from PIL.IptcImagePlugin import getiptcinfo
 
+from pictopic.files import write_text
 from pictopic.words.pictures import PictureError, picture_header
 from pictopic.words.tags import cell_text
 
 _SUBJECT = "http://purl.org/dc/elements/1.1/ subject"
 _ITEM = "http://www.w3.org/1999/02/22-rdf-syntax-ns# li"
+_TOOLKIT = b'x:xmptk="pictopic"'
 _MAX_SIDECAR = 4 << 20  # bytes; a usual one has some thousand
 _XMP_TAG = 700
 
@@ -136,3 +139,33 @@ def _sidecar_keywords(path: Path) -> list[str]:
     except (OSError, ValueError):  # no permission, or no name for a file
         pass
     return []
+
+
+def write_sidecar(picture: Path, words: list[str]) -> Path:
+    """Write keywords to ``photo.xmp`` beside ``photo.jpg``, as photo managers read them; the picture is not touched.
+
+    Keywords that are there already stay.  A file that another program wrote, with whatever else is in it, is left
+    alone, with an error.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from pictopic.corpus.keywords import keywords, write_sidecar
+    >>> photo = Path(tempfile.mkdtemp()) / "photo.jpg"
+    >>> write_sidecar(photo, ["sea", "R&B"]).name, keywords(photo)
+    ('photo.xmp', ['sea', 'R&B'])
+    """
+    path = picture.with_suffix(".xmp")
+    if path.is_symlink() or (path.exists() and _TOOLKIT not in path.read_bytes()[:_MAX_SIDECAR]):
+        raise ValueError(f"{path} was written by another program: it is left alone")
+    items = dict.fromkeys([*_sidecar_keywords(picture), *words])
+    entries = "".join(f"<rdf:li>{escape(word)}</rdf:li>" for word in items)
+    write_text(
+        path,
+        f'<x:xmpmeta xmlns:x="adobe:ns:meta/" {_TOOLKIT.decode()}>'
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+        '<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        f"<dc:subject><rdf:Bag>{entries}</rdf:Bag></dc:subject></rdf:Description></rdf:RDF></x:xmpmeta>\n",
+    )
+    return path

@@ -33,6 +33,17 @@ class AnswersMixin:
             raise ValueError("this model has not learnt anything yet: call fit, or load one")
         return self._fitted
 
+    @property
+    def has_classes(self) -> bool:
+        """Whether there are classes to tell apart."""
+        return self._check_fitted().head is not None
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """Representations of the collection's pictures, of length 1."""
+        self._check_fitted()
+        return self._index.vectors
+
     def annotate(
         self, picture: Any, k: int = 5, *, tags: Sequence[str] = (), thresholds: bool = False
     ) -> Answer | list[Answer]:

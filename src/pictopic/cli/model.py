@@ -1,0 +1,285 @@
+"""Commands for models: fit, annotate, classify, search, topics, evaluate, update, export."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from pictopic.cli import app
+from pictopic.cli.output import JSON, MisuseError, answer, misuse, progress_bars
+
+if TYPE_CHECKING:
+    from pictopic import PictureModel
+    from pictopic.tasks.reading import Answer
+
+_SHOWN_TOPICS = 20
+_Model = Annotated[Path, typer.Argument(help="Folder of a model, made by pictopic fit.")]
+_Pictures = Annotated[list[Path], typer.Argument(help="Pictures, or folders of pictures.")]
+_LabelColumn = Annotated[str, typer.Option(help="Column of the classes.")]
+_TagsColumn = Annotated[str, typer.Option(help="Column of the tags.")]
+_Moved = Annotated[Path | None, typer.Option("--pictures", help="Where the collection's pictures are, if they moved.")]
+
+
+def _load(folder: Path, pictures: Path | None = None) -> PictureModel:
+    from pictopic import PictureModel
+
+    with misuse():
+        return PictureModel.load(folder, pictures=pictures)
+
+
+def _listed(paths: list[Path]) -> list[Path]:
+    """The pictures, and those in the folders."""
+    from pictopic.words.pictures import PICTURE_EXTENSIONS
+
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = (own for own in sorted(path.rglob("*")) if own.suffix.lower() in PICTURE_EXTENSIONS)
+            found += [own for own in inside if own.is_file() and not own.name.startswith(".")]
+        else:
+            found.append(path)
+    if not found:
+        raise MisuseError(f"there is no picture in {', '.join(map(str, paths))}")
+    return found
+
+
+def _tell_warnings() -> None:
+    """Warnings as one line each."""
+    warnings.showwarning = lambda message, *_, **__: print(f"pictopic: {message}", file=sys.stderr)
+    warnings.simplefilter("always", UserWarning)
+
+
+def _try_sidecar(picture: Path, tags: list[str]) -> None:
+    from pictopic.corpus.keywords import write_sidecar
+
+    try:
+        write_sidecar(picture, tags)
+    except (OSError, ValueError) as error:
+        warnings.warn(str(error), stacklevel=2)
+
+
+def _pairs(found: list[tuple[str, float]]) -> list[dict[str, Any]]:
+    return [{"name": name, "score": round(score, 6)} for name, score in found]
+
+
+def _lines(names: list[str], found: list[list[tuple[str, float]]]) -> list[str]:
+    texts = [", ".join(f"{name} {score:.2f}" for name, score in own) or "-" for own in found]
+    return texts if len(names) == 1 else [f"{name}: {text}" for name, text in zip(names, texts, strict=True)]
+
+
+@app.command()
+def fit(
+    source: Annotated[Path, typer.Argument(help="Folder of pictures, metadata file, or a corpus.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the model.")],
+    model: Annotated[str, typer.Option(help="auto, shallow or deep.")] = "auto",
+    preset: Annotated[str, typer.Option(help="scenes or flickr.")] = "scenes",
+    words: Annotated[int | None, typer.Option(help="Number of visual words.")] = None,
+    regions: Annotated[str | None, typer.Option(help="Grid over a picture, as 2x2.")] = None,
+    features: Annotated[str, typer.Option(help="Global features; none for none.")] = "gist,mpeg7",
+    max_side: Annotated[int, typer.Option(help="Scale larger pictures down to this many pixels.")] = 480,
+    label_column: _LabelColumn = "label",
+    tags_column: _TagsColumn = "tags",
+    split_column: Annotated[str | None, typer.Option(help="Column that says train, test, ...")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes and threads; -1: one for each core.")] = -1,
+    seed: Annotated[int, typer.Option(help="Another number gives another model.")] = 0,
+    as_json: JSON = False,
+) -> None:
+    """Learn from a folder of pictures with tags or classes.
+
+    Says how good the model is on pictures that it has not seen, beside trivial answers.
+
+    Example: pictopic fit photos --out photos.model
+    """
+    from pictopic import Corpus, PictureModel
+    from pictopic.corpus.store import MANIFEST
+
+    _tell_warnings()
+    kinds = () if features == "none" else tuple(kind.strip() for kind in features.split(",") if kind.strip())
+    with misuse():
+        learner = PictureModel(
+            preset=preset, n_words=words, regions=regions, features=kinds, max_side=max_side, model=model,
+            random_state=seed, n_jobs=jobs, verbose=0,
+        )  # fmt: skip
+        if not source.exists():
+            raise ValueError(f"{source} does not exist")
+        given: Any = Corpus.open(source) if (source / MANIFEST).is_file() else source
+    with progress_bars("pictures") as progress:
+        columns = {"label_column": label_column, "tags_column": tags_column, "split_column": split_column}
+        learner.fit(given, progress=progress, **({} if isinstance(given, Corpus) else columns))
+        progress("learning topics", 1, 1)
+    learner.save(out)
+    lines = [*learner.summary(), f"Written: {out}.  Try: pictopic annotate {out} PICTURE"]
+    answer({"model": str(out), "rows": len(learner.corpus_), "figures": learner.figures_}, lines, as_json)
+
+
+@app.command()
+def annotate(
+    model: _Model,
+    pictures: _Pictures,
+    k: Annotated[int, typer.Option("-k", help="How many tags.")] = 5,
+    tags: Annotated[str, typer.Option(help="Tags that are known, separated by commas.")] = "",
+    thresholds: Annotated[bool, typer.Option(help="All tags one can believe, instead of the best k.")] = False,
+    write_xmp: Annotated[bool, typer.Option(help="Write the tags to .xmp files beside the pictures.")] = False,
+    csv: Annotated[Path | None, typer.Option(help="Write a CSV file: file_name, tags.")] = None,
+    as_json: JSON = False,
+) -> None:
+    """Give tags to pictures.
+
+    Example: pictopic annotate photos.model new/ --thresholds --csv tags.csv
+    """
+    from pictopic.tasks.exports import write_tags
+
+    _tell_warnings()
+    loaded, paths = _load(model), _listed(pictures)
+    known = [tag for tag in tags.split(",") if tag.strip()]
+    found = cast("list[Answer]", loaded.annotate(list(paths), k, tags=known, thresholds=thresholds))
+    names = [str(path) for path in paths]
+    if csv is not None:
+        write_tags(csv, names, found)
+    if write_xmp:
+        for path, own in zip(paths, found, strict=True):
+            if own:
+                _try_sidecar(path, [tag for tag, _ in own])
+    content = [{"file_name": name, "tags": _pairs(own)} for name, own in zip(names, found, strict=True)]
+    answer({"pictures": content}, _lines(names, found), as_json)
+
+
+@app.command()
+def classify(
+    model: _Model,
+    pictures: _Pictures,
+    k: Annotated[int, typer.Option("-k", help="How many classes.")] = 3,
+    dont_know: Annotated[bool, typer.Option(help="Say so where the answer is not sure.")] = False,
+    as_json: JSON = False,
+) -> None:
+    """Say of which class pictures are.
+
+    Example: pictopic classify photos.model new.jpg --dont-know
+    """
+    _tell_warnings()
+    loaded, paths = _load(model), _listed(pictures)
+    found = cast("list[Answer]", loaded.classify(list(paths), k, dont_know=dont_know))
+    names = [str(path) for path in paths]
+    content = [{"file_name": name, "classes": _pairs(own)} for name, own in zip(names, found, strict=True)]
+    answer({"pictures": content}, _lines(names, found), as_json)
+
+
+@app.command()
+def search(
+    model: _Model,
+    picture: Annotated[Path | None, typer.Argument(help="A picture, or the name of one in the collection.")] = None,
+    tags: Annotated[str, typer.Option(help="Tags, separated by commas.")] = "",
+    k: Annotated[int, typer.Option("-k", help="How many pictures.")] = 10,
+    label: Annotated[str | None, typer.Option(help="Only pictures of this class.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Only pictures with this tag.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page of thumbnails.")] = None,
+    moved: _Moved = None,
+    as_json: JSON = False,
+) -> None:
+    """Find pictures of the collection: like a picture, by tags, or both.
+
+    Example: pictopic search photos.model --tags sea,boat --html found.html
+    """
+    from pictopic.tasks.exports import write_thumbnails
+
+    loaded = _load(model, moved)
+    words = [own for own in tags.split(",") if own.strip()]
+    with misuse():
+        query = None if picture is None else str(picture)
+        found = cast("Answer", loaded.search(query, words or None, k, label=label, tag=tag))
+    if html is not None:
+        paths = dict(zip(loaded.corpus_.file_names, loaded.corpus_.paths, strict=True))
+        title = " + ".join(([str(picture)] if picture is not None else []) + words)
+        write_thumbnails(html, title, [(name, paths[name], f"{score:.2f}") for name, score in found])
+    answer({"pictures": _pairs(found)}, [f"{score:.3f}  {name}" for name, score in found], as_json)
+
+
+@app.command()
+def topics(
+    model: _Model,
+    html: Annotated[Path | None, typer.Option(help="Write a page with pictures of the visual words.")] = None,
+    moved: _Moved = None,
+    as_json: JSON = False,
+) -> None:
+    """Say what the collection turned out to be about.
+
+    Example: pictopic topics photos.model --html topics.html
+    """
+    from pictopic.tasks.exports import write_topics
+
+    loaded = _load(model, moved)
+    classes = loaded.topics() if loaded.has_classes else []
+    units = loaded.get_topic_info()
+    if html is not None:
+        write_topics(html, loaded.corpus_, classes, units)
+    lines = [f"{topic.label}: {', '.join(tag for tag, _ in topic.tags)}" for topic in classes]
+    for own in units[:_SHOWN_TOPICS]:
+        lines.append(f"topic {own['Topic']} ({own['Count']} pictures): {', '.join(own['Representation'][:5])}")
+    content = {"classes": [topic._asdict() for topic in classes], "topics": units}
+    answer(content, lines, as_json)
+
+
+@app.command()
+def evaluate(
+    model: _Model,
+    source: Annotated[Path, typer.Argument(help="Pictures whose tags or classes are known.")],
+    label_column: _LabelColumn = "label",
+    tags_column: _TagsColumn = "tags",
+    as_json: JSON = False,
+) -> None:
+    """Say how good a model is on other pictures.
+
+    Example: pictopic evaluate photos.model more-photos
+    """
+    loaded = _load(model)
+    with misuse():
+        figures = loaded.evaluate(source, label_column=label_column, tags_column=tags_column)
+    answer(figures, [f"{name:16} {value:.4g}" for name, value in figures.items()], as_json)
+
+
+@app.command()
+def update(
+    model: _Model,
+    source: Annotated[Path, typer.Argument(help="More pictures.")],
+    passes: Annotated[int, typer.Option(help="Passes over the whole collection.")] = 20,
+    label_column: _LabelColumn = "label",
+    tags_column: _TagsColumn = "tags",
+    as_json: JSON = False,
+) -> None:
+    """Take more pictures into a model, without starting over.
+
+    Example: pictopic update photos.model new-photos
+    """
+    loaded = _load(model)
+    loaded.verbose = 0
+    before = len(loaded.corpus_)
+    with misuse():
+        if not source.exists():
+            raise ValueError(f"{source} does not exist")
+    loaded.update(source, passes=passes, label_column=label_column, tags_column=tags_column)
+    loaded.save(model)
+    lines = [f"{len(loaded.corpus_) - before:,} pictures more", *loaded.summary()]
+    answer({"rows": len(loaded.corpus_), "figures": loaded.figures_}, lines, as_json)
+
+
+@app.command()
+def export(
+    model: _Model,
+    vectors: Annotated[Path, typer.Option(help="Parquet file: file_name, labels, tags, vector.")],
+    as_json: JSON = False,
+) -> None:
+    """Write the pictures' representations for other programs.
+
+    Example: pictopic export photos.model --vectors vectors.parquet
+    """
+    from pictopic.tasks.exports import write_vectors
+
+    loaded = _load(model)
+    shape = write_vectors(vectors, loaded.corpus_, loaded.vectors)
+    answer(
+        {"rows": shape[0], "dimensions": shape[1]}, [f"{shape[0]:,} vectors of {shape[1]} numbers: {vectors}"], as_json
+    )

@@ -1,0 +1,130 @@
+"""Answers in files: CSV, Parquet, pages of thumbnails."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import html
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from PIL import Image
+
+from pictopic.corpus.corpus import Corpus
+from pictopic.files import write_text
+from pictopic.tasks.explore import ClassTopic
+from pictopic.words.codebook import Patch
+from pictopic.words.pictures import PictureError, open_picture
+
+_STYLE = """
+:root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
+.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: 1rem; }
+figure { margin: 0; border: 1px solid var(--line); border-radius: .5rem; padding: .5rem; }
+figure img { width: 100%; height: 8rem; object-fit: cover; border-radius: .3rem; }
+figcaption { font-size: .85rem; overflow-wrap: anywhere; }
+.patches { display: grid; grid-template-columns: repeat(4, 2rem); gap: 2px; }
+.patches img { width: 2rem; height: 2rem; image-rendering: auto; }
+.words { display: flex; flex-wrap: wrap; gap: 1rem; }
+"""
+_THUMBNAIL, _PATCH = 192, 32  # pixels
+
+
+def write_tags(path: Path, names: Sequence[str], found: Sequence[Sequence[tuple[str, float]]]) -> None:
+    """Write tags as CSV, as `pictopic build` reads it: file_name, tags."""
+    text = io.StringIO(newline="")
+    rows = [(name, ";".join(tag for tag, _ in own)) for name, own in zip(names, found, strict=True)]
+    csv.writer(text, lineterminator="\n").writerows([("file_name", "tags"), *rows])
+    write_text(path, text.getvalue())
+
+
+def write_vectors(path: Path, corpus: Corpus, vectors: np.ndarray) -> tuple[int, int]:
+    """Write representations as Parquet: file_name, labels, tags, vector."""
+    table = corpus.table(["file_name", "labels", "tags"])
+    flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
+    table = table.append_column("vector", pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1]))
+    temporary = path.with_name(f".{path.name}.part")
+    pq.write_table(table, temporary)
+    os.replace(temporary, path)
+    return vectors.shape[0], vectors.shape[1]
+
+
+def write_thumbnails(path: Path, title: str, pictures: Sequence[tuple[str, Path, str]]) -> None:
+    """Write a page of pictures: name, file and what to say of each."""
+    figures = [_figure(name, file, text) for name, file, text in pictures]
+    _write_page(path, title, f'<div class="grid">{"".join(figures)}</div>')
+
+
+def write_topics(path: Path, corpus: Corpus, classes: Sequence[ClassTopic], units: Sequence[dict[str, Any]]) -> None:
+    """Write a page of what goes with each class, and what the hidden units stand for."""
+    files = dict(zip(corpus.file_names, corpus.paths, strict=True))
+    parts = []
+    for topic in classes:
+        tags = ", ".join(html.escape(tag) for tag, _ in topic.tags)
+        words = "".join(_patches(corpus, word, files) for word, _ in topic.visual_words)
+        parts.append(f'<h2>{html.escape(topic.label)}</h2><p>{tags}</p><div class="words">{words}</div>')
+    for own in units[:30]:
+        tags = ", ".join(map(html.escape, own["Representation"][:6]))
+        figures = "".join(_figure(name, files[name], "") for name in own["Representative_Docs"])
+        parts.append(
+            f'<h2>Topic {own["Topic"]}</h2><p>{tags} ({own["Count"]} pictures)</p><div class="grid">{figures}</div>'
+        )
+    _write_page(path, "Topics", "".join(parts))
+
+
+def _write_page(path: Path, title: str, body: str) -> None:
+    safe = html.escape(title)
+    write_text(
+        path,
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{safe}</title><style>{_STYLE}</style><h1>{safe}</h1>{body}</html>\n",
+    )
+
+
+def _figure(name: str, file: Path, text: str) -> str:
+    safe = html.escape(name)
+    return f"<figure>{_image(file, _THUMBNAIL, safe)}<figcaption>{safe} {html.escape(text)}</figcaption></figure>"
+
+
+def _image(file: Path, side: int, alt: str) -> str:
+    try:
+        image = open_picture(file, max_side=side).convert("RGB")
+    except PictureError as error:
+        return f"<p>{alt}: {html.escape(str(error))}</p>"
+    return f'<img alt="{alt}" src="{_data_uri(image)}">'
+
+
+def _data_uri(image: Image.Image) -> str:
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=85)
+    return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def _patches(corpus: Corpus, word: int, files: dict[str, Path]) -> str:
+    """A visual word as a grid of its example patches."""
+    examples = [] if corpus.codebook is None else corpus.codebook.examples[word]
+    cells = "".join(_patch(patch, files.get(patch.file_name), corpus) for patch in examples)
+    return f'<div class="patches" role="img" aria-label="visual word {word}">{cells}</div>'
+
+
+def _patch(patch: Patch, file: Path | None, corpus: Corpus) -> str:
+    image = (
+        None if file is None else cut_patch(patch, file, None if corpus.options is None else corpus.options.max_side)
+    )
+    return "" if image is None else f'<img alt="" src="{_data_uri(image.resize((_PATCH, _PATCH)))}">'
+
+
+def cut_patch(patch: Patch, file: Path, max_side: int | None) -> Image.Image | None:
+    """The part of a picture that a patch stands for; None if the picture is gone."""
+    try:
+        image = open_picture(file, max_side=max_side).convert("RGB")
+    except PictureError:
+        return None
+    half = 2 * patch.bin_size
+    return image.crop((round(patch.x - half), round(patch.y - half), round(patch.x + half), round(patch.y + half)))

@@ -1,0 +1,141 @@
+import csv
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from pictopic.corpus.keywords import keywords
+from tests.cli.test_cli import run
+from tests.picture_model.conftest import model, pattern, patterns, write_patterns  # noqa: F401 - fixtures
+
+
+@pytest.fixture(scope="module")
+def saved(model, tmp_path_factory):  # noqa: F811
+    folder = tmp_path_factory.mktemp("models") / "model"
+    model.save(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def new(tmp_path):
+    for number in (201, 202):
+        Image.fromarray(pattern(number)[0]).save(tmp_path / f"{number}.png")
+    return tmp_path
+
+
+def test_fit_learns_and_says_how_good_it_is(tmp_path):
+    photos = write_patterns(tmp_path / "photos", range(100))
+    result = run("fit", str(photos), "--out", str(tmp_path / "m"), "--words", "12", "--features", "cld", "--jobs", "1")
+    assert result.returncode == 0, result.stderr
+    assert "rows with SupDocNADE; on " in result.stdout
+    assert "always the same" in result.stdout
+    assert run("classify", str(tmp_path / "m"), str(photos / "3.png"), "-k", "1").stdout.startswith("stripes ")
+
+
+def test_annotate_prints_a_line_a_picture(saved, new):
+    lines = run("annotate", saved, str(new), "-k", "2").stdout.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith(f"{new / '201.png'}: ")
+    assert "lines" in lines[0]
+
+
+def test_annotate_writes_a_csv_that_build_reads(saved, new):
+    run("annotate", saved, str(new / "201.png"), "--csv", str(new / "tags.csv"), "-k", "2")
+    rows = list(csv.DictReader((new / "tags.csv").open()))
+    assert rows[0]["file_name"] == str(new / "201.png")
+    assert len(rows[0]["tags"].split(";")) == 2
+
+
+def test_annotate_writes_sidecars_and_leaves_pictures_alone(saved, new):
+    before = (new / "201.png").read_bytes()
+    run("annotate", saved, str(new / "201.png"), "--write-xmp", "-k", "2")
+    assert "lines" in keywords(new / "201.png")
+    assert (new / "201.png").read_bytes() == before
+
+
+def test_sidecars_of_other_programs_are_left_alone(saved, new):
+    (new / "201.xmp").write_text("<x:xmpmeta xmlns:x='adobe:ns:meta/'>precious</x:xmpmeta>")
+    result = run("annotate", saved, str(new / "201.png"), "--write-xmp")
+    assert "201.xmp was written by another program" in result.stderr
+    assert "precious" in (new / "201.xmp").read_text()
+
+
+def test_a_bad_picture_among_others_costs_a_line(saved, new):
+    (new / "bad.jpg").write_bytes(b"nothing")
+    result = run("annotate", saved, str(new))
+    assert result.returncode == 0
+    assert result.stderr.splitlines() == [f"pictopic: {new / 'bad.jpg'}: not a picture"]
+    assert len(result.stdout.splitlines()) == 3
+
+
+def test_classify_for_machines_is_json(saved, new):
+    found = json.loads(run("classify", saved, str(new / "202.png"), "--json").stdout)
+    assert found["pictures"][0]["classes"][0]["name"] == "dots"
+
+
+def test_search_writes_a_page_of_thumbnails(saved, tmp_path):
+    result = run("search", saved, "17.png", "-k", "4", "--html", str(tmp_path / "found.html"))
+    assert len(result.stdout.splitlines()) == 4
+    assert (tmp_path / "found.html").read_text().count("<img ") == 4
+
+
+def test_search_by_tags_and_filter(saved):
+    found = json.loads(run("search", saved, "--tags", "red, lines", "--label", "dots", "--json").stdout)["pictures"]
+    assert {pattern(int(own["name"].split(".")[0]))[1] for own in found} == {"dots"}
+
+
+def test_topics_writes_a_page_with_patches(saved, tmp_path):
+    result = run("topics", saved, "--html", str(tmp_path / "topics.html"))
+    assert result.stdout.splitlines()[0].startswith("dots: ")
+    page = (tmp_path / "topics.html").read_text()
+    assert page.count('class="patches"') == 8
+    assert page.count("<img ") > 50
+
+
+def test_evaluate_prints_figures(saved, tmp_path):
+    photos = write_patterns(tmp_path / "more", range(300, 312))
+    found = json.loads(run("evaluate", saved, str(photos), "--json").stdout)
+    assert found["accuracy"] > 0.8
+
+
+def test_update_adds_pictures(tmp_path):
+    photos = write_patterns(tmp_path / "photos", range(40))
+    run("fit", str(photos), "--out", str(tmp_path / "m"), "--words", "12", "--features", "none", "--jobs", "1")
+    more = write_patterns(tmp_path / "more", range(400, 410))
+    result = run("update", str(tmp_path / "m"), str(more), "--passes", "1")
+    assert result.stdout.startswith("10 pictures more"), result.stderr
+    assert len(run("search", str(tmp_path / "m"), "400.png", "-k", "99").stdout.splitlines()) == 49
+
+
+def test_export_writes_vectors(saved, tmp_path):
+    run("export", saved, "--vectors", str(tmp_path / "v.parquet"))
+    table = pq.read_table(tmp_path / "v.parquet")
+    assert table.num_rows == 100
+    assert len(table["vector"][0]) == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["annotate", "MISSING", "a.jpg"], "is not a picture model"),
+        (["search", "SAVED"], "a picture, tags, or both"),
+        (["search", "SAVED", "--tags", "unknown"], "no picture of the collection has the tag"),
+        (["annotate", "SAVED", "EMPTY"], "there is no picture in"),
+        (["fit", "MISSING", "--out", "m"], "does not exist"),
+        (["fit", "EMPTY", "--out", "m", "--model", "wide"], "'auto', 'shallow' or 'deep'"),
+    ],
+)
+def test_misuse_exits_with_2_and_one_line(saved, tmp_path, arguments, message):
+    places = {"SAVED": saved, "MISSING": str(tmp_path / "missing"), "EMPTY": str(tmp_path)}
+    result = run(*(places.get(argument, argument) for argument in arguments))
+    assert result.returncode == 2, result.stderr
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_an_unreadable_picture_fails_with_1(saved, tmp_path):
+    (tmp_path / "bad.jpg").write_bytes(b"nothing")
+    result = run("classify", saved, str(tmp_path / "bad.jpg"))
+    assert result.returncode == 1
+    assert "bad.jpg: not a picture" in result.stderr
