@@ -139,3 +139,15 @@ def test_an_unreadable_picture_fails_with_1(saved, tmp_path):
     result = run("classify", saved, str(tmp_path / "bad.jpg"))
     assert result.returncode == 1
     assert "bad.jpg: not a picture" in result.stderr
+
+
+def test_tune_writes_trials_down_and_goes_on(tmp_path):
+    photos = write_patterns(tmp_path / "photos", range(100))
+    arguments = ["tune", str(photos), "--out", str(tmp_path / "tuned"), "--minutes", "0.01", "--jobs", "1"]
+    assert "defaults" in run(*arguments).stdout
+    lines = run(*arguments).stdout.splitlines()
+    assert len(lines) == 4
+    assert len((tmp_path / "tuned" / "trials.jsonl").read_text().splitlines()) == 2
+    result = run("fit", str(tmp_path / "tuned" / "corpus"), "--out", str(tmp_path / "m"), "--model", "deep", "--tuned",
+                 str(tmp_path / "tuned" / "best.json"), "--jobs", "1")  # fmt: skip
+    assert result.returncode == 0, result.stderr

@@ -1,4 +1,4 @@
-"""Commands for models: fit, annotate, classify, search, topics, evaluate, update, export."""
+"""Commands for models: fit, tune, annotate, classify, search, topics, evaluate, update, export."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pictopic.cli import app
 from pictopic.cli.output import JSON, MisuseError, answer, misuse, progress_bars
 
 if TYPE_CHECKING:
-    from pictopic import PictureModel
+    from pictopic import Corpus, PictureModel
     from pictopic.tasks.reading import Answer
 
 _SHOWN_TOPICS = 20
@@ -84,6 +84,7 @@ def fit(
     label_column: _LabelColumn = "label",
     tags_column: _TagsColumn = "tags",
     split_column: Annotated[str | None, typer.Option(help="Column that says train, test, ...")] = None,
+    tuned: Annotated[Path | None, typer.Option(help="Options that pictopic tune found: TUNED/best.json.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes and threads; -1: one for each core.")] = -1,
     seed: Annotated[int, typer.Option(help="Another number gives another model.")] = 0,
     as_json: JSON = False,
@@ -96,13 +97,14 @@ def fit(
     """
     from pictopic import Corpus, PictureModel
     from pictopic.corpus.store import MANIFEST
+    from pictopic.tasks.tuning import read_options
 
     _tell_warnings()
     kinds = () if features == "none" else tuple(kind.strip() for kind in features.split(",") if kind.strip())
     with misuse():
         learner = PictureModel(
             preset=preset, n_words=words, regions=regions, features=kinds, max_side=max_side, model=model,
-            random_state=seed, n_jobs=jobs, verbose=0,
+            options=None if tuned is None else read_options(tuned), random_state=seed, n_jobs=jobs, verbose=0,
         )  # fmt: skip
         if not source.exists():
             raise ValueError(f"{source} does not exist")
@@ -114,6 +116,56 @@ def fit(
     learner.save(out)
     lines = [*learner.summary(), f"Written: {out}.  Try: pictopic annotate {out} PICTURE"]
     answer({"model": str(out), "rows": len(learner.corpus_), "figures": learner.figures_}, lines, as_json)
+
+
+@app.command()
+def tune(
+    source: Annotated[Path, typer.Argument(help="Folder of pictures, metadata file, or a corpus.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the trials.")],
+    minutes: Annotated[float, typer.Option(help="How long to try.")] = 10.0,
+    label_column: _LabelColumn = "label",
+    tags_column: _TagsColumn = "tags",
+    jobs: Annotated[int, typer.Option(help="Processes and threads; -1: one for each core.")] = -1,
+    seed: Annotated[int, typer.Option(help="Another number gives other trials.")] = 0,
+    as_json: JSON = False,
+) -> None:
+    """Try options of the model for some minutes, on a part of the pictures that is held out.
+
+    Each trial is written down when it ends: run it again to go on.
+
+    Example: pictopic tune photos --out tuned --minutes 30
+
+    Then: pictopic fit photos --out photos.model --tuned tuned/best.json
+    """
+    from pictopic.tasks import tuning
+
+    _tell_warnings()
+    with misuse():
+        if not source.exists():
+            raise ValueError(f"{source} does not exist")
+        if minutes <= 0:
+            raise ValueError(f"the minutes must be more than 0, got {minutes}")
+    columns = {"label_column": label_column, "tags_column": tags_column}
+    corpus = _corpus_for_trials(source, out / "corpus", jobs, columns)
+
+    def tell(trial: tuning.Trial) -> None:
+        print(tuning.table([trial])[1], file=sys.stderr, flush=True)
+
+    trials = tuning.tune(corpus, out, minutes, random_state=seed, n_jobs=jobs, tell=tell)
+    lines = [*tuning.table(trials), f"Best options: {out / tuning.BEST}"]
+    answer({"trials": [trial._asdict() | {"score": trial.score} for trial in trials]}, lines, as_json)
+
+
+def _corpus_for_trials(source: Path, folder: Path, jobs: int, columns: dict[str, Any]) -> Corpus:
+    """The source, if it is a corpus; the one that an earlier run made; or a new one."""
+    from pictopic import Corpus, PictureModel
+    from pictopic.corpus.store import MANIFEST
+
+    for place in (source, folder):
+        if (place / MANIFEST).is_file():
+            return Corpus.open(place)
+    with progress_bars("pictures") as progress:
+        return PictureModel(n_jobs=jobs).build_corpus(source, folder, progress=progress, resume=True, **columns)
 
 
 @app.command()

@@ -11,12 +11,23 @@ from typing import Any
 import numpy as np
 
 from pictopic.corpus.corpus import Corpus
+from pictopic.corpus.source import Source, read_source
 from pictopic.picture_model.files import read_model, write_model
 from pictopic.picture_model.topics import TopicsMixin
 from pictopic.tasks.evaluate import evaluate
 from pictopic.tasks.fitting import Fitted, Rows, fit_everything, refit
 from pictopic.tasks.reading import PictureReader
 from pictopic.tasks.retrieve import Index
+
+_COLUMNS = ("label_column", "tags_column", "split_column", "pictures", "tag_rules")
+_MORE_WORDS = {20_000: 1000, 2_000: 500}  # from how many pictures on
+
+
+def usual_words(preset: str, n_pictures: int) -> int | None:
+    """Number of visual words for a collection of this size; None: the preset's."""
+    if preset != "scenes":
+        return None
+    return next((words for least, words in _MORE_WORDS.items() if n_pictures >= least), None)
 
 
 class PictureModel(TopicsMixin):
@@ -26,14 +37,19 @@ class PictureModel(TopicsMixin):
     ----------
     preset : {"scenes", "flickr"}, default="scenes"
         How pictures become words; see `pictopic.words.extract.WordOptions`.
-    n_words, regions : optional
-        Changes to the preset.
+    n_words : int, optional
+        Number of visual words; default: the preset's, and more for larger collections (500 from 2,000 pictures on, 1000
+        from 20,000 on).
+    regions : str, optional
+        Change to the preset.
     features : sequence of str, default=("gist", "mpeg7")
         Global features.
     max_side : int or None, default=480
         Larger pictures are scaled down to this many pixels.
     model : {"auto", "shallow", "deep"}, default="auto"
         SupDocNADE or SupDeepDocNADE (DocNADE and DeepDocNADE without classes); by the size of the collection.
+    options : dict, optional
+        Options of the network other than its defaults, such as those that `pictopic tune` found.
     random_state : int, default=0
     n_jobs : int or None, default=-1
         Processes and threads; -1: one for each core.
@@ -66,6 +82,7 @@ class PictureModel(TopicsMixin):
         features: Sequence[str] = ("gist", "mpeg7"),
         max_side: int | None = 480,
         model: str = "auto",
+        options: dict[str, Any] | None = None,
         random_state: int = 0,
         n_jobs: int | None = -1,
         verbose: int = 1,
@@ -73,7 +90,7 @@ class PictureModel(TopicsMixin):
         if model not in ("auto", "shallow", "deep"):
             raise ValueError(f"model must be 'auto', 'shallow' or 'deep', got {model!r}")
         self.preset, self.n_words, self.regions, self.features = preset, n_words, regions, tuple(features)
-        self.max_side, self.model, self.random_state = max_side, model, random_state
+        self.max_side, self.model, self.options, self.random_state = max_side, model, options, random_state
         self.n_jobs, self.verbose = n_jobs, verbose
 
     # ---- learning ----------------------------------------------------------------------------------------------------
@@ -112,13 +129,34 @@ class PictureModel(TopicsMixin):
                 folder = Path(self._temporary.name) / "corpus"
             if progress is not None:
                 options["progress"] = progress
-            options |= {"n_words": self.n_words, "regions": self.regions, "max_side": self.max_side}
-            corpus = Corpus.build(
-                source, folder, preset=self.preset, features=self.features, random_state=self.random_state,
-                n_jobs=self.n_jobs, **options,
-            )  # fmt: skip
+            corpus = self.build_corpus(source, folder, **options)
         self._learn(corpus)
         return self
+
+    def build_corpus(
+        self, source: str | os.PathLike[str] | Source, folder: str | os.PathLike[str], **options: Any
+    ) -> Corpus:
+        """The corpus that `fit` makes of a source.
+
+        Parameters
+        ----------
+        source : path or Source
+        folder : path
+        **options
+            Of `Corpus.build`.
+
+        Returns
+        -------
+        Corpus
+        """
+        if not isinstance(source, Source):
+            source = read_source(source, **{key: options.pop(key) for key in _COLUMNS if key in options})
+        n_words = self.n_words or usual_words(self.preset, len(source))
+        options |= {"n_words": n_words, "regions": self.regions, "max_side": self.max_side}
+        return Corpus.build(
+            source, folder, preset=self.preset, features=self.features, random_state=self.random_state,
+            n_jobs=self.n_jobs, **options,
+        )  # fmt: skip
 
     def _learn(self, corpus: Corpus) -> None:
         fitted = fit_everything(
@@ -127,6 +165,7 @@ class PictureModel(TopicsMixin):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             verbose=max(0, self.verbose - 1),
+            options=self.options,
         )
         self._take(corpus, fitted, Index.build(fitted.network.represent(Rows.of(corpus))))
         if self.verbose:
@@ -227,7 +266,7 @@ class PictureModel(TopicsMixin):
         write_model(Path(folder), self._options(), self.corpus_, self._check_fitted(), self._index)
 
     def _options(self) -> dict[str, Any]:
-        names = ("preset", "n_words", "regions", "features", "max_side", "model", "random_state")
+        names = ("preset", "n_words", "regions", "features", "max_side", "model", "options", "random_state")
         return {name: getattr(self, name) for name in names}
 
     @classmethod

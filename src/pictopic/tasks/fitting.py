@@ -110,7 +110,15 @@ class Fitted:
     n_validation: int
 
 
-def fit_everything(corpus: Corpus, *, kind: str, random_state: int, n_jobs: int | None, verbose: int) -> Fitted:
+def fit_everything(
+    corpus: Corpus,
+    *,
+    kind: str,
+    random_state: int,
+    n_jobs: int | None,
+    verbose: int,
+    options: dict[str, Any] | None = None,
+) -> Fitted:
     """Learn from a corpus; what can be chosen is chosen on a part of it that is held out.
 
     Parameters
@@ -121,6 +129,8 @@ def fit_everything(corpus: Corpus, *, kind: str, random_state: int, n_jobs: int 
     kind : {"auto", "shallow", "deep"}
     random_state, n_jobs, verbose
         Of the estimator.
+    options : dict, optional
+        Others of the estimator.
 
     Returns
     -------
@@ -129,7 +139,8 @@ def fit_everything(corpus: Corpus, *, kind: str, random_state: int, n_jobs: int 
     rows, labels = Rows.of(corpus), usable_labels(corpus)
     if not rows.X.sum():
         raise ValueError("there is nothing to learn from: no picture has a visual word or a tag")
-    network = Network(_estimator(rows, labels, len(rows), kind, random_state, n_jobs, verbose))
+    estimator = _estimator(rows, labels, kind, random_state, n_jobs, verbose)
+    network = Network(estimator.set_params(**(options or {})))
     return _fit(network, corpus, random_state)
 
 
@@ -202,8 +213,8 @@ def choose_parts(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
     return usable[~held_out], usable[held_out]
 
 
-def _estimator(rows: Rows, labels: Any, n_rows: int, kind: str, seed: int, n_jobs: int | None, verbose: int) -> Any:
-    deep = kind == "deep" or (kind == "auto" and n_rows >= DEEP_FROM)
+def _estimator(rows: Rows, labels: Any, kind: str, seed: int, n_jobs: int | None, verbose: int) -> Any:
+    deep = kind == "deep" or (kind == "auto" and len(rows) >= DEEP_FROM)
     options: dict[str, Any] = {
         "n_annotation_words": rows.n_annotation_words, "random_state": seed, "n_jobs": n_jobs, "verbose": verbose,
     }  # fmt: skip

@@ -1,0 +1,142 @@
+"""Trying options within a time budget: each trial is written down when it ends, so that one can stop and go on."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pictopic.corpus.corpus import Corpus
+from pictopic.files import write_text
+from pictopic.tasks.fitting import fit_everything
+
+TRIALS, BEST = "trials.jsonl", "best.json"
+_SIZES: tuple[Any, ...] = (256, 512, 1024, (512, 512), (1024, 1024), (512, 512, 512))
+
+
+class Trial(NamedTuple):
+    """Options of a model, and what they came to on the held-out part."""
+
+    options: dict[str, Any]
+    figures: dict[str, float]
+    seconds: float
+
+    @property
+    def score(self) -> float:
+        """Mean of what can be measured: right classes, F-measure of tags."""
+        found = [self.figures[name] for name in ("classes", "tags") if name in self.figures]
+        return float(np.mean(found)) if found else float("-inf")
+
+
+def draw_options(number: int, random_state: int = 0) -> dict[str, Any]:
+    """Options of a trial; the first has none, which are the defaults.
+
+    Examples
+    --------
+    >>> from pictopic.tasks.tuning import draw_options
+    >>> draw_options(0), sorted(draw_options(1))
+    ({}, ['annotation_weight', 'dropout', 'generative_weight', 'learning_rate', 'n_components'])
+    """
+    if number == 0:
+        return {}
+    rng = np.random.default_rng([random_state, number])
+    weight = float(np.round(10 ** rng.uniform(0, 2.5), 1))
+    return {
+        "n_components": _SIZES[rng.integers(len(_SIZES))],
+        "learning_rate": float(f"{10 ** rng.uniform(-4, -3):.2g}"),
+        "generative_weight": float(f"{10 ** rng.uniform(-1, 1):.2g}"),
+        "annotation_weight": "balanced" if rng.random() < 0.5 else weight,
+        "dropout": float(rng.choice([0.2, 0.35, 0.5])),
+    }
+
+
+def tune(
+    corpus: Corpus,
+    folder: Path,
+    minutes: float,
+    *,
+    random_state: int = 0,
+    n_jobs: int | None = -1,
+    tell: Callable[[Trial], None] = lambda trial: None,
+) -> list[Trial]:
+    """Try options of the deep model until the time is over.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    folder : Path
+        Of ``trials.jsonl``, to which each trial is added, and ``best.json``.  Trials that are there are not repeated.
+    minutes : float
+        No trial is begun that would, at the pace of the slowest so far, end later; at least one is made.
+    random_state : int, default=0
+    n_jobs : int or None, default=-1
+    tell : callable, optional
+        Called with each trial.
+
+    Returns
+    -------
+    list of Trial
+        All trials, best first.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    trials = list(read_trials(folder / TRIALS))
+    supervised = corpus.labels is not None
+    begin = time.monotonic()
+    slowest = 0.0
+    while not slowest or time.monotonic() - begin + slowest <= 60 * minutes:
+        options = draw_options(len(trials), random_state)
+        if not supervised:
+            options.pop("generative_weight", None)
+        start = time.monotonic()
+        fitted = fit_everything(
+            corpus, kind="deep", random_state=random_state, n_jobs=n_jobs, verbose=0, options=options
+        )
+        trials.append(Trial(options, fitted.figures, time.monotonic() - start))
+        slowest = max(slowest, trials[-1].seconds)
+        _write(folder, trials)
+        tell(trials[-1])
+    return sorted(trials, key=lambda trial: -trial.score)
+
+
+def _write(folder: Path, trials: list[Trial]) -> None:
+    lines = [json.dumps(trial._asdict()) for trial in trials]
+    write_text(folder / TRIALS, "\n".join(lines) + "\n")
+    best = max(trials, key=lambda trial: trial.score)
+    write_text(folder / BEST, json.dumps(best.options) + "\n")
+
+
+def read_trials(path: Path) -> Iterator[Trial]:
+    """The trials in a file."""
+    if not path.is_file():
+        return
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            yield Trial(**json.loads(line))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path}, row {number}: {error}") from None
+
+
+def read_options(path: Path) -> dict[str, Any]:
+    """Options of an estimator from a JSON file, as ``best.json``."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError("it holds no options")
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in found.items()}
+
+
+def table(trials: list[Trial]) -> list[str]:
+    """Trials as lines of text, best first."""
+    lines = ["classes   tags   seconds  options"]
+    for trial in sorted(trials, key=lambda trial: -trial.score):
+        shown = [trial.figures.get(name) for name in ("classes", "tags")]
+        figures = "  ".join("      -" if value is None else f"{value:7.1%}" for value in shown)
+        options = ", ".join(f"{key}={value}" for key, value in trial.options.items()) or "defaults"
+        lines.append(f"{figures}  {trial.seconds:7.0f}  {options}")
+    return lines
