@@ -72,7 +72,7 @@ def test_probabilities_of_classes_sum_to_one(model):
 
 
 def test_a_picture_like_nothing_else_is_not_classified_unasked(model, monkeypatch):
-    monkeypatch.setattr(model._fitted.head, "sure_from", 0.9999)
+    monkeypatch.setattr(model._fitted.head, "sure_from", 1.1)
     noise = np.random.RandomState(0).randint(256, size=(64, 64, 3), dtype=np.uint8)
     assert model.classify(noise, dont_know=True)[0][0] == "don't know"
     assert "don't know" not in names(model.classify(noise))

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 _TINY = 1e-12
+_ROUNDS = 10  # of learning offsets given the slope, and the slope given the offsets
 _FEW = 5  # validation pictures with a tag below which its threshold is the common one
 
 
@@ -92,7 +93,9 @@ class TagThresholds:
         log_p = np.log(np.maximum(p, _TINY))
         common = LogisticRegression(C=1e6).fit(log_p.reshape(-1, 1), has_tag.ravel())
         slope, offset = float(common.coef_[0, 0]), float(common.intercept_[0])
-        offsets = offset + _own_offsets(slope * log_p + offset, has_tag)
+        for _ in range(_ROUNDS):
+            offsets = offset + _own_offsets(slope * log_p + offset, has_tag)
+            slope = _best_slope(slope, log_p, offsets, has_tag)
         learnt = cls(slope, offsets, np.full(n_tags, 0.5))
         learnt.thresholds = _best_thresholds(learnt.probabilities(p), has_tag)
         return learnt
@@ -123,6 +126,15 @@ def _own_offsets(logits: np.ndarray, has_tag: np.ndarray, prior: float = 1.0) ->
         slope = (q * (1 - q)).sum(axis=0) + 1 / prior**2
         shift += np.clip((has_tag.sum(axis=0) - q.sum(axis=0) - shift / prior**2) / slope, -1, 1)
     return shift
+
+
+def _best_slope(slope: float, log_p: np.ndarray, offsets: np.ndarray, has_tag: np.ndarray) -> float:
+    """The slope that makes the tags most probable, given the offsets: Newton's steps."""
+    for _ in range(5):
+        q = _sigmoid(slope * log_p + offsets)
+        gradient = ((has_tag - q) * log_p).sum()
+        slope += float(np.clip(gradient / max((q * (1 - q) * log_p**2).sum(), _TINY), -0.5, 0.5))
+    return slope
 
 
 def _best_thresholds(probabilities: np.ndarray, has_tag: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ _GRID = {"svc__C": [1.0, 10.0, 100.0], "svc__gamma": [0.25, 1.0, 4.0]}  # gamma 
 _LINEAR_C = (0.001, 0.01, 0.1, 1.0)
 _SURE = 0.9  # share of answers that must be right if the others are "don't know"
 # What a saved head may contain beside what skops trusts by itself.
-_TRUSTED = ["sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"]
+_TRUSTED = ["sklearn.calibration._CalibratedClassifier", "sklearn.calibration._TemperatureScaling"]
 
 
 @dataclass
@@ -129,7 +129,7 @@ def fit_class_head(
         return ClassHead(candidates[best], classes, best, scores, True)
     calibrated = _calibrated(candidates[best], best, Z, y, Z_val, y_val)
     head = ClassHead(calibrated, [str(name) for name in calibrated.classes_], best, scores)
-    # The validation part was not used to train the candidate; its calibration has two numbers a class.
+    # The validation part was not used to train the candidate; its calibration has one number.
     head.sure_from = sure_from(_fitted_probabilities(candidates[best], Z_val, y_val), y_val, head.classes)
     return head
 
@@ -193,16 +193,16 @@ def _linear(Z: np.ndarray, y: np.ndarray, Z_val: np.ndarray, y_val: np.ndarray) 
 def _calibrated(candidate: Any, name: str, Z: np.ndarray, y: np.ndarray, Z_val: np.ndarray, y_val: np.ndarray) -> Any:
     """The candidate with probabilities one can rely on, learnt from all rows where that is honest."""
     if name == OWN:  # it has seen the training part: only the validation part can tell how sure it may be
-        return CalibratedClassifierCV(FrozenEstimator(candidate), method="sigmoid", cv=2, ensemble=False).fit(
+        return CalibratedClassifierCV(FrozenEstimator(candidate), method="temperature", cv=2, ensemble=False).fit(
             Z_val, y_val
         )
     rows, labels = np.concatenate([Z, Z_val]), np.concatenate([y, y_val])
     n_folds = max(2, min(5, int(np.unique(labels, return_counts=True)[1].min())))
-    return CalibratedClassifierCV(candidate, method="sigmoid", cv=n_folds, ensemble=False).fit(rows, labels)
+    return CalibratedClassifierCV(candidate, method="temperature", cv=n_folds, ensemble=False).fit(rows, labels)
 
 
 def _fitted_probabilities(candidate: Any, Z_val: np.ndarray, y_val: np.ndarray) -> np.ndarray:
-    frozen = CalibratedClassifierCV(FrozenEstimator(candidate), method="sigmoid", cv=2, ensemble=False)
+    frozen = CalibratedClassifierCV(FrozenEstimator(candidate), method="temperature", cv=2, ensemble=False)
     return frozen.fit(Z_val, y_val).predict_proba(Z_val)
 
 

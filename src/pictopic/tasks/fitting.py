@@ -53,7 +53,9 @@ class Rows:
         return self.X.shape[1] - self.n_annotation_words
 
     def without_tags(self) -> Rows:
-        """The same pictures as one would meet them: without tags."""
+        """The same pictures as one would meet them: without tags; but if there are only tags, with them."""
+        if not self.n_visual:
+            return self
         data = self.X.data * (self.X.indices < self.n_visual)
         X = sparse.csr_array((data, self.X.indices, self.X.indptr), shape=self.X.shape)
         X.eliminate_zeros()
@@ -246,7 +248,7 @@ def _train(network: Network, rows: Rows, labels: Any, train: np.ndarray, held_ou
 def _fit_tags(
     network: Network, rows: Rows, train: np.ndarray, held_out: np.ndarray, figures: dict[str, float]
 ) -> TagThresholds | None:
-    if not rows.n_annotation_words:
+    if not rows.n_annotation_words or not rows.n_visual:  # tags would be told from themselves
         return None
     has_tag = rows[held_out].has_tag()
     tagged = has_tag.any(axis=1)

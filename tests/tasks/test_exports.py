@@ -1,0 +1,39 @@
+import csv
+
+import numpy as np
+from PIL import Image
+
+from pictopic.tasks.exports import cut_patch, write_tags, write_thumbnails
+from pictopic.words.codebook import Patch
+
+
+def test_tags_are_written_as_they_are_read(tmp_path):
+    write_tags(tmp_path / "tags.csv", ['a, "b".jpg', "c.jpg"], [[("sea", 0.5), ("sky", 0.2)], []])
+    rows = list(csv.DictReader((tmp_path / "tags.csv").open(newline="")))
+    assert rows == [{"file_name": 'a, "b".jpg', "tags": "sea;sky"}, {"file_name": "c.jpg", "tags": ""}]
+
+
+def test_hostile_names_are_only_text_on_a_page(tmp_path):
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    write_thumbnails(tmp_path / "page.html", "<script>x</script>", [('"><script>', tmp_path / "a.png", "<b>")])
+    page = (tmp_path / "page.html").read_text()
+    assert "<script>" not in page
+    assert "<b>" not in page
+
+
+def test_a_picture_that_is_gone_leaves_its_name_on_the_page(tmp_path):
+    write_thumbnails(tmp_path / "page.html", "found", [("gone.jpg", tmp_path / "gone.jpg", "0.5")])
+    assert "gone.jpg: missing" in (tmp_path / "page.html").read_text()
+
+
+def test_a_patch_is_cut_where_it_was_found(tmp_path):
+    pixels = np.zeros((40, 40, 3), np.uint8)
+    pixels[12:28, 4:20] = 200
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    found = cut_patch(Patch("a.png", 12, 20, 4), tmp_path / "a.png", None)
+    assert found.size == (16, 16)
+    assert np.asarray(found).min() == 200
+
+
+def test_a_patch_of_a_picture_that_is_gone_is_none(tmp_path):
+    assert cut_patch(Patch("a.png", 12, 20, 4), tmp_path / "a.png", None) is None
