@@ -28,7 +28,7 @@ def test_fit_learns_and_says_how_good_it_is(tmp_path):
     photos = write_patterns(tmp_path / "photos", range(100))
     result = run("fit", str(photos), "--out", str(tmp_path / "m"), "--words", "12", "--features", "cld", "--jobs", "1")
     assert result.returncode == 0, result.stderr
-    assert "rows with SupDocNADE; on " in result.stdout
+    assert "rows with SupDeepDocNADE; on " in result.stdout
     assert "always the same" in result.stdout
     assert run("classify", str(tmp_path / "m"), str(photos / "3.png"), "-k", "1").stdout.startswith("stripes ")
 

@@ -46,7 +46,7 @@ def patterns(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def model(patterns) -> PictureModel:
     """A shallow model of a hundred pictures; not to be changed."""
-    return PictureModel(**QUICK).fit(patterns)
+    return PictureModel(**QUICK, model="shallow").fit(patterns)
 
 
 @pytest.fixture(scope="session")

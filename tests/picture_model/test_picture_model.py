@@ -17,9 +17,9 @@ def test_summary_compares_with_trivial_answers(model):
     assert model.figures_["classes"] > model.figures_["classes_baseline"]
 
 
-def test_deep_is_chosen_for_large_collections(model, monkeypatch):
-    monkeypatch.setattr("pictopic.tasks.fitting.DEEP_FROM", 50)
-    assert "SupDeepDocNADE" in PictureModel(**QUICK).fit(model.corpus_).summary()[0]
+@pytest.mark.parametrize(("n", "expected"), [(49, "SupDocNADE"), (50, "SupDeepDocNADE")])
+def test_deep_is_chosen_for_all_but_tiny_collections(model, n, expected):
+    assert PictureModel(**QUICK).fit(model.corpus_[:n]).summary()[0].split()[5].startswith(expected)
 
 
 def test_the_best_head_on_validation_is_used_and_named(model):
@@ -30,7 +30,7 @@ def test_the_best_head_on_validation_is_used_and_named(model):
 
 
 def test_the_same_seed_gives_the_same_answers(model, patterns):
-    again = PictureModel(**QUICK).fit(patterns)
+    again = PictureModel(**QUICK, model="shallow").fit(patterns)
     assert again.annotate(pattern(201)[0]) == model.annotate(pattern(201)[0])
     assert again.classify(pattern(201)[0]) == model.classify(pattern(201)[0])
 
