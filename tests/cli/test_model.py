@@ -91,6 +91,7 @@ def test_topics_writes_a_page_with_patches(saved, tmp_path):
     page = (tmp_path / "topics.html").read_text()
     assert page.count('class="patches"') == 8
     assert page.count("<img ") > 50
+    assert result.stdout.splitlines()[-1].startswith("coherence (NPMI) ")
 
 
 def test_evaluate_prints_figures(saved, tmp_path):
@@ -151,3 +152,9 @@ def test_tune_writes_trials_down_and_goes_on(tmp_path):
     result = run("fit", str(tmp_path / "tuned" / "corpus"), "--out", str(tmp_path / "m"), "--model", "deep", "--tuned",
                  str(tmp_path / "tuned" / "best.json"), "--jobs", "1")  # fmt: skip
     assert result.returncode == 0, result.stderr
+
+
+def test_info_of_a_model_says_how_good_it_is_and_what_it_knows(saved):
+    found = run("info", saved).stdout
+    assert "rows with SupDocNADE" in found
+    assert "12 visual words, 4 tags" in found

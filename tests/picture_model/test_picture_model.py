@@ -171,6 +171,13 @@ def test_topic_info_counts_every_picture_once(model):
     assert model.get_topic(info[0]["Topic"])[0][0] == info[0]["Representation"][0]
 
 
+def test_topic_quality_is_that_of_the_units_tags(model):
+    found = model.topic_quality(n_tags=2)
+    topics = [[tag for tag, _ in own] for own in model.get_topics(2).values()]
+    assert found["diversity"] == len({tag for own in topics for tag in own}) / (2 * len(topics))
+    assert -1 <= found["coherence"] <= 1
+
+
 # ---- collections with something missing ------------------------------------------------------------------------------
 
 

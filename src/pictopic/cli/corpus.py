@@ -105,16 +105,24 @@ def _dry_run(source: Source, options: Any, jobs: int, as_json: bool) -> None:
 
 @app.command()
 def info(
-    corpus: Annotated[Path, typer.Argument(help="Folder of a corpus.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of a corpus or a model.")],
     as_json: JSON = False,
 ) -> None:
-    """Say what is in a corpus.
+    """Say what is in a corpus or a model.
 
     Example: pictopic info photos.corpus
     """
     from pictopic.corpus.corpus import Corpus
     from pictopic.corpus.summary import describe, summary
 
+    if (folder / "picture_model.json").is_file():
+        from pictopic import PictureModel
+
+        with misuse():
+            model = PictureModel.load(folder)
+        content = {"figures": model.figures_, "corpus": summary(model.corpus_)}
+        answer(content, [*model.summary(), *describe(model.corpus_)], as_json)
+        return
     with misuse():
-        opened = Corpus.open(corpus)
+        opened = Corpus.open(folder)
     answer(summary(opened), describe(opened), as_json)

@@ -265,13 +265,14 @@ def topics(
 
     loaded = _load(model, moved)
     classes = loaded.topics() if loaded.has_classes else []
-    units = loaded.get_topic_info()
+    units, quality = loaded.get_topic_info(), loaded.topic_quality()
     if html is not None:
         write_topics(html, loaded.corpus_, classes, units)
     lines = [f"{topic.label}: {', '.join(tag for tag, _ in topic.tags)}" for topic in classes]
     for own in units[:_SHOWN_TOPICS]:
         lines.append(f"topic {own['Topic']} ({own['Count']} pictures): {', '.join(own['Representation'][:5])}")
-    content = {"classes": [topic._asdict() for topic in classes], "topics": units}
+    lines.append(f"coherence (NPMI) {quality['coherence']:.3f}, diversity {quality['diversity']:.3f}")
+    content = {"classes": [topic._asdict() for topic in classes], "topics": units, "quality": quality}
     answer(content, lines, as_json)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from pictopic.picture_model.answers import AnswersMixin
 from pictopic.tasks.explore import ClassTopic, class_topics, unit_tags
 from pictopic.tasks.fitting import Rows
+from pictopic.tasks.metrics import npmi_coherence, topic_diversity
 from pictopic.tasks.reading import Answer
 
 
@@ -35,6 +36,12 @@ class TopicsMixin(AnswersMixin):
         if topic not in topics:
             raise ValueError(f"there are topics 0 to {len(topics) - 1}, got {topic}")
         return topics[topic]
+
+    def topic_quality(self, n_tags: int = 10) -> dict[str, float]:
+        """How well the hidden units' tags go together in the collection (NPMI), and how different units are."""
+        topics = [[tag for tag, _ in own] for own in self.get_topics(n_tags).values()]
+        coherence = npmi_coherence(topics, self.corpus_.tags, n_tags)
+        return {"coherence": float(np.nanmean(coherence)), "diversity": topic_diversity(topics, n_tags)}
 
     def get_topic_info(self, n_pictures: int = 5) -> list[dict[str, Any]]:
         """For each hidden unit: in how many pictures it is the strongest, its tags and its most typical pictures."""
