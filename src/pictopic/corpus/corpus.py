@@ -18,7 +18,7 @@ from pictopic.corpus import changes
 from pictopic.corpus.features_file import read_features
 from pictopic.corpus.rows import CountsInParts, DenseRows, RowReader, RowsInParts
 from pictopic.corpus.source import Source, read_source
-from pictopic.corpus.splits import split_rows
+from pictopic.corpus.splits import labels_as_y, rows_by_value, split_rows
 from pictopic.corpus.stages import Progress, Settings
 from pictopic.corpus.store import CODEBOOK, SHARDS, SKIPPED, VOCABULARY, Manifest, Shard
 from pictopic.words.codebook import Codebook
@@ -311,16 +311,7 @@ class Corpus:
         """
         if not self.classes:
             return None
-        if not self.multi_label:
-            return np.array([labels[0] if labels else None for labels in self.label_lists], dtype=object)
-        column = {name: k for k, name in enumerate(self.classes)}
-        y = np.zeros((len(self), len(column)))
-        for row, labels in zip(y, self.label_lists, strict=True):
-            if labels is None:
-                row[:] = np.nan
-            else:
-                row[[column[label] for label in labels]] = 1
-        return y if np.isnan(y).any() else y.astype(np.int64)
+        return labels_as_y(self.label_lists, self.classes, self.multi_label)
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
@@ -380,11 +371,10 @@ class Corpus:
         if by == "label" and self.multi_label:
             raise ValueError("pictures with several labels cannot be split by label")
         values = self.splits if by == "split" else [own[0] if own else None for own in self.label_lists]
-        found = sorted({value for value in values if value is not None})
-        if not found:
+        parts = rows_by_value(values)
+        if not parts:
             raise ValueError(f"no picture of this collection has a {by}" + _SPLIT_HINT * (by == "split"))
-        array = np.array(values, dtype=object)
-        return {value: self[np.flatnonzero(array == value)] for value in found}
+        return {value: self[rows] for value, rows in parts.items()}
 
     # ---- changing ----------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Choosing rows for a test part."""
+"""Labels of rows, and which rows go where."""
 
 from __future__ import annotations
 
@@ -61,3 +61,37 @@ def _bundles(hashes: Sequence[int | None]) -> list[np.ndarray]:
     together = np.split(known[order], np.flatnonzero(np.diff(group[order])) + 1) if len(known) else []
     alone = [np.array([row]) for row, value in enumerate(hashes) if value is None]
     return sorted([*together, *alone], key=lambda rows: int(rows[0]))
+
+
+def rows_by_value(values: Sequence[str | None]) -> dict[str, np.ndarray]:
+    """Numbers of the rows with each value, in the order of the alphabet.
+
+    Examples
+    --------
+    >>> from pictopic.corpus.splits import rows_by_value
+    >>> {value: rows.tolist() for value, rows in rows_by_value(["train", "test", None, "train"]).items()}
+    {'test': [1], 'train': [0, 3]}
+    """
+    array = np.array(values, dtype=object)
+    return {value: np.flatnonzero(array == value) for value in sorted({own for own in values if own is not None})}
+
+
+def labels_as_y(labels: Sequence[list[str] | None], classes: Sequence[str], several: bool) -> np.ndarray:
+    """Labels as estimators take them for y: names, or a matrix of 0 and 1; None or NaN where they are not known.
+
+    Examples
+    --------
+    >>> from pictopic.corpus.splits import labels_as_y
+    >>> labels_as_y([["b"], ["a", "b"]], ["a", "b"], several=True).tolist()
+    [[0, 1], [1, 1]]
+    """
+    if not several:
+        return np.array([own[0] if own else None for own in labels], dtype=object)
+    column = {name: k for k, name in enumerate(classes)}
+    y = np.zeros((len(labels), len(column)))
+    for row, own in zip(y, labels, strict=True):
+        if own is None:
+            row[:] = np.nan
+        else:
+            row[[column[label] for label in own]] = 1
+    return y if np.isnan(y).any() else y.astype(np.int64)
