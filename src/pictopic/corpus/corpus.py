@@ -347,12 +347,6 @@ class Corpus:
         -------
         dict of str to Corpus
             "train" and "test", or the column's values, in the order of the alphabet; rows without one are in none.
-
-        Examples
-        --------
-        >>> parts = corpus.split(0.25)  # doctest: +SKIP
-        >>> parts["train"], parts["test"]  # doctest: +SKIP
-        (Corpus(1200 rows, 960 words), Corpus(400 rows, 960 words))
         """
         if (test_size is None) == (by is None):
             raise ValueError("split needs either test_size or by")
