@@ -1,55 +1,146 @@
-"""The demonstration: the whole way from tags and classes to a report, on the built-in sample."""
+"""The demonstration: the whole way from pictures to a report, on made-up scenes."""
 
 from __future__ import annotations
 
+import shlex
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-from sklearn.model_selection import train_test_split
+from pictopic.corpus.corpus import Corpus
+from pictopic.corpus.scenes import SCENES, write_scenes
+from pictopic.picture_model import PictureModel
+from pictopic.report import Report, write_report
+from pictopic.report import collect as collecting
+from pictopic.report.contents import Method, Step
+from pictopic.report.figures import MEASURES, NOTES, compare, highlights
+from pictopic.report.tables import text_table
 
-from pictopic.corpus.sample import load_sample
-from pictopic.files import write_text
-from pictopic.models.docnade import SupDocNADE
-from pictopic.tasks.explore import class_words
+Progress = Callable[[str, int, int], None]
+LEAST_PICTURES = 5 * len(SCENES)
+_MODELS = {"SupDocNADE": "shallow", "SupDeepDocNADE": "deep"}
+_TEST_SHARE = 0.25
+_FEATURES = ("gist", "mpeg7")
+_MAX_SIDE = 480  # pixels: the scenes are smaller, but what the model is tried on may not be
 
 
-def run(folder: Path, seed: int = 0) -> str:
-    """Fit SupDocNADE on the sample, save it, and write and return a report on pictures that it has not seen."""
-    X, y, vocabulary = load_sample(random_state=seed)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=seed, stratify=y)
+def _silent(stage: str, done: int, total: int) -> None:
+    """No progress is shown."""
+
+
+def run(folder: Path, seed: int = 0, n: int = 400, progress: Progress = _silent) -> str:
+    """Make up pictures, learn from them, and write a report on those that were kept aside.
+
+    Parameters
+    ----------
+    folder : Path
+        Gets the pictures, the model and ``report.html``.
+    seed : int, default=0
+        Another number makes up other pictures.
+    n : int, default=400
+        How many pictures.
+    progress : callable, optional
+        Called with a stage's name, how much of it is done and of how much.
+
+    Returns
+    -------
+    str
+        A table of figures, and what to type next.
+    """
+    if n < LEAST_PICTURES:
+        raise ValueError(f"the demonstration needs at least {LEAST_PICTURES} pictures, got {n}")
     begin = time.perf_counter()
-    model = SupDocNADE(n_components=50, activation="relu", random_state=seed).fit(X_train, y_train)
-    seconds = time.perf_counter() - begin
-    model.save(folder / "model")
-    frequency = np.asarray(X_train.sum(axis=0)).ravel() + 1.0
-    log_frequency = np.log(frequency / frequency.sum())
-    by_frequency = np.exp(-(X_test @ log_frequency / X_test.sum(axis=1)).mean())
-    most_frequent = max(np.mean(y_test == name) for name in model.classes_)
-    lines = [
-        "# What pictopic found in its sample",
+    folder.mkdir(parents=True, exist_ok=True)
+    progress("making up pictures", 0, n)
+    pictures = write_scenes(folder / "pictures", n, seed)
+    progress("making up pictures", n, n)
+    # The model keeps its own copy of the corpus.
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".corpus.") as temporary:
+        corpus = Corpus.build(
+            pictures, Path(temporary) / "corpus", preset="scenes", features=_FEATURES, max_side=_MAX_SIDE,
+            random_state=seed, progress=progress,
+        )  # fmt: skip
+        parts = corpus.split(_TEST_SHARE, random_state=seed)
+        train, test = parts["train"], parts["test"]
+        models = {name: _learn(name, kind, train, seed, progress) for name, kind in _MODELS.items()}
+        progress("comparing", 0, 1)
+        methods = compare(models, train, test, seed)
+        progress("comparing", 1, 1)
+        progress("writing the report", 0, 1)
+        best = list(models.values())[-1]
+        report = _report(corpus, train, test, models, methods)
+        write_report(folder / "report.html", report)
+        best.save(folder / "model")
+        progress("writing the report", 1, 1)
+    return "\n".join([
+        f"On {len(test)} of {n} made-up pictures, which the models have not seen:",
         "",
-        f"{X_train.shape[0]} made-up pictures with {len(vocabulary)} tags and {len(model.classes_)} kinds of scene, "
-        f"learnt in {seconds:.1f} s ({model.n_iter_} passes).",
+        text_table(MEASURES, methods),
         "",
-        f"On {X_test.shape[0]} pictures that were kept aside:",
+        "accuracy: right class.  F, 5 tags: F-measure of the best five tags.  prec. at 10: share of the ten most",
+        "similar pictures that are of the same class.  perpl.: perplexity; the smaller, the better.",
         "",
-        "| | model | without a model |",
-        "|---|---|---|",
-        f"| right scene | {model.score(X_test, y_test):.1%} | {most_frequent:.1%} (always the same scene) |",
-        f"| perplexity of the tags | {model.perplexity(X_test):.1f} | {by_frequency:.1f} (how often a tag occurs) |",
+        f"Done in {time.perf_counter() - begin:.0f} seconds.  Look at {folder / 'report.html'}",
         "",
-        "The tags that go with each scene:",
-        "",
+        *_next_lines(_steps(folder, test)),
+    ])  # fmt: skip
+
+
+def _learn(name: str, kind: str, train: Corpus, seed: int, progress: Progress) -> PictureModel:
+    stage = f"learning: {name}"
+    progress(stage, 0, 1)
+    # One thread: on so few pictures, threads spend their time waiting for each other.
+    model = PictureModel(
+        model=kind, features=_FEATURES, max_side=_MAX_SIDE, random_state=seed, n_jobs=1, verbose=0
+    ).fit(train)
+    progress(stage, 1, 1)
+    return model
+
+
+def _report(
+    corpus: Corpus, train: Corpus, test: Corpus, models: dict[str, PictureModel], methods: list[Method]
+) -> Report:
+    name, best = list(models.items())[-1]
+    return Report(
+        title=f"What pictopic learnt from {len(train)} pictures",
+        lead=f"Made-up pictures of {len(corpus.classes)} kinds of scenes with {len(corpus.vocabulary.annotations)} "
+        f"different tags, some of which are missing or wrong, as in real collections. Another {len(test)} pictures "
+        f"were kept aside to see how good the answers are. The answers below are those of {name}.",
+        highlights=highlights(methods),
+        measures=MEASURES,
+        methods=methods,
+        notes=[*NOTES, "The visual words were learnt from all pictures, without looking at tags or classes."],
+        samples=collecting.samples(train),
+        confusion=collecting.confusion(best, test),
+        # Other pictures in each section.
+        tagged=collecting.tagged(best, test, collecting.examples(test, 0)),
+        neighbours=collecting.neighbours(best, test, collecting.examples(test, 1)),
+        topics=collecting.topics(best, corpus),
+        explained=collecting.explained(best, test, collecting.examples(test, 2)),
+        runs=[collecting.training_run(own, model) for own, model in models.items()],
+        steps=_steps(),
+    )
+
+
+def _steps(folder: Path | None = None, test: Corpus | None = None) -> list[Step]:
+    """What to type next: with the demonstration's model, if its folder is given, and for one's own folder."""
+    steps = []
+    if folder is not None and test is not None:
+        picture = folder / "pictures" / test.file_names[0]
+        command = f"pictopic annotate {shlex.quote(str(folder / 'model'))} {shlex.quote(str(picture))}"
+        steps.append(Step("Ask the model that was just made for tags:", command))
+    return [
+        *steps,
+        Step(
+            "Learn from your own folder, with tags in metadata.csv (file_name, tags, label) or in the files:",
+            "pictopic fit photos --out photos.model",
+        ),
+        Step("Give tags to new pictures:", "pictopic annotate photos.model new/ --csv tags.csv"),
+        Step("Find pictures:", "pictopic search photos.model --tags sea,boat --html found.html"),
+        Step("See what your collection is about:", "pictopic topics photos.model --html topics.html"),
     ]
-    for name, columns in class_words(model, n_units=10).items():
-        lines.append(f"- {name}: {', '.join(str(vocabulary[int(k)].word) for k in columns)}")
-    lines += ["", "Tags that go with the ones you have:", ""]
-    for tags in (["sea", "sand"], ["car", "road"], ["plate"]):
-        p = model.next_word_proba(vocabulary.count_tags([tags]))[0]
-        p[[vocabulary.index(tag) for tag in tags]] = 0
-        best = ", ".join(f"{vocabulary.annotations[k]} ({p[k]:.2f})" for k in np.argsort(-p)[:4])
-        lines.append(f"- {', '.join(tags)}: {best}")
-    report = "\n".join(lines) + "\n"
-    write_text(folder / "report.md", report)
-    return f"{report}\nWritten: {folder / 'report.md'}, and the model in {folder / 'model'}"
+
+
+def _next_lines(steps: list[Step]) -> list[str]:
+    return [line for step in steps for line in (step.text, f"  {step.command}")]

@@ -9,13 +9,21 @@ def run(*arguments, **options):
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
-def test_demo_prints_its_findings_and_writes_a_report_and_a_model(tmp_path):
-    result = run("demo", "--out", str(tmp_path / "out"))
+def test_demo_prints_a_table_and_writes_a_report_and_a_model(tmp_path):
+    result = run("demo", "--out", str(tmp_path / "out"), "--pictures", "40")
     assert result.returncode == 0, result.stderr
-    report = (tmp_path / "out" / "report.md").read_text()
-    assert report in result.stdout
-    assert "coast: " in report
-    assert pictopic.load(tmp_path / "out" / "model").classes_.size == 8
+    assert "most frequent" in result.stdout
+    assert "SupDeepDocNADE" in result.stdout
+    assert "pictopic fit photos --out photos.model" in result.stdout
+    assert "learning: SupDeepDocNADE" in result.stderr
+    assert 100_000 < (tmp_path / "out" / "report.html").stat().st_size < 4_000_000
+    assert len(pictopic.PictureModel.load(tmp_path / "out" / "model").corpus_.classes) == 8
+
+
+def test_demo_of_too_few_pictures_is_misuse(tmp_path):
+    result = run("demo", "--out", str(tmp_path / "out"), "--pictures", "8")
+    assert result.returncode == 2
+    assert "--pictures" in result.stderr
 
 
 def test_misuse_exits_with_2():

@@ -41,16 +41,24 @@ def _options(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the model and the report.")] = Path("pictopic-demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the pictures, the model and the report.")] = Path("demo"),
     seed: Annotated[int, typer.Option(help="Another number makes up other pictures.")] = 0,
+    pictures: Annotated[int, typer.Option(min=40, help="How many pictures.")] = 400,
 ) -> None:
-    """Learn from a small built-in collection of tagged pictures and say what it found.
+    """Learn from made-up pictures of scenes, and say how good that is.
 
-    Takes a few seconds, needs no data and no network.  Writes OUT/report.md and the model, OUT/model.
+    Takes one or two minutes, needs no data and no network.  Writes OUT/report.html, to look at in a browser, the model
+    OUT/model, and OUT/pictures.
+
+    Example: pictopic demo --out demo
     """
+    out.mkdir(parents=True, exist_ok=True)  # before all that takes long to load
+    from pictopic.cli.output import progress_bars
     from pictopic.demo import run
 
-    typer.echo(run(out, seed))
+    with progress_bars("pictures") as progress:
+        text = run(out, seed, pictures, progress)
+    typer.echo(text)
 
 
 def main() -> None:

@@ -1,0 +1,47 @@
+import time
+
+import pytest
+
+from pictopic import PictureModel
+from pictopic.demo import LEAST_PICTURES, run
+
+
+def figures(text):
+    """The printed table: for each method its figures, None where there is none."""
+    found = {}
+    for line in text.splitlines():
+        for name in ("most frequent", "RBF SVM, histograms", "SupDocNADE", "SupDeepDocNADE"):
+            if line.startswith(f"{name} "):
+                cells = line.removeprefix(name).replace("%", "").split()
+                found[name] = [None if cell == "–" else float(cell) for cell in cells]  # noqa: RUF001
+    return found
+
+
+def test_too_few_pictures_are_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(ValueError, match=f"at least {LEAST_PICTURES} pictures"):
+        run(tmp_path / "out", n=LEAST_PICTURES - 1)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_models_are_ahead_of_trivial_answers_within_three_minutes(tmp_path):
+    begin = time.process_time()
+    found = figures(run(tmp_path))
+    assert time.process_time() - begin < 180
+    for name in ("SupDocNADE", "SupDeepDocNADE"):
+        accuracy, tags, similar, perplexity, _ = found[name]
+        usual = found["most frequent"]
+        assert accuracy > usual[0] + 50
+        assert tags > usual[1] + 5
+        assert similar > usual[2] + 50
+        assert perplexity < usual[3]
+    assert (tmp_path / "report.html").stat().st_size < 4_000_000
+
+
+@pytest.mark.slow
+def test_demo_can_be_run_again_and_its_model_answers(tmp_path):
+    first, second = (figures(run(tmp_path, n=48)) for _ in range(2))
+    assert first == second
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "pictures", "report.html"]
+    model = PictureModel.load(tmp_path / "model", verbose=0)
+    assert len(model.annotate(tmp_path / "pictures" / "images" / "coast" / "00002.jpg", k=3)) == 3
