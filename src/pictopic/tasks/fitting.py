@@ -20,6 +20,7 @@ _HELD_OUT = 0.15
 _LEAST_HELD_OUT = 12  # rows; with fewer, nothing can be said about how good a model is
 _TOP = 5  # tags, as in the paper
 _LAYERS = (512, 512)
+_THREADS_FROM = 2_000  # rows
 
 
 class Rows:
@@ -56,9 +57,9 @@ class Rows:
         """The same pictures as one would meet them: without tags; but if there are only tags, with them."""
         if not self.n_visual:
             return self
-        data = self.X.data * (self.X.indices < self.n_visual)
-        X = sparse.csr_array((data, self.X.indices, self.X.indptr), shape=self.X.shape)
-        X.eliminate_zeros()
+        X = self.X.copy()
+        X.data *= X.indices < self.n_visual
+        X.eliminate_zeros()  # in place: not in the caller's counts
         return Rows(X, self.features, self.n_annotation_words)
 
     def has_tag(self) -> np.ndarray:
@@ -217,6 +218,8 @@ def choose_parts(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
 
 def _estimator(rows: Rows, labels: Any, kind: str, seed: int, n_jobs: int | None, verbose: int) -> Any:
     deep = kind == "deep" or (kind == "auto" and len(rows) >= DEEP_FROM)
+    # Small products gain nothing from threads, and wait for each other on a busy machine.
+    n_jobs = n_jobs if len(rows) >= _THREADS_FROM else 1
     options: dict[str, Any] = {
         "n_annotation_words": rows.n_annotation_words, "random_state": seed, "n_jobs": n_jobs, "verbose": verbose,
     }  # fmt: skip
