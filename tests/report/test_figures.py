@@ -8,7 +8,6 @@ from pictopic.report.figures import (
     histograms,
     most_frequent,
     nearest,
-    network_of,
     perplexities,
     svm,
 )
@@ -53,7 +52,7 @@ def test_svm_tells_patterns_apart(parts):
 
 
 def test_perplexity_of_tags_is_that_of_a_loop(model, parts):
-    test, network = parts["test"], network_of(model)
+    test, network = parts["test"], model.network
     p = network.tag_proba(Rows.of(test)[np.arange(len(test))].without_tags())
     column = {tag: k for k, tag in enumerate(test.vocabulary.annotations)}
     losses = [np.mean([-np.log(p[row, column[tag]]) for tag in tags]) for row, tags in enumerate(test.tags)]

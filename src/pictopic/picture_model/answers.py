@@ -11,7 +11,7 @@ from scipy import sparse
 from pictopic.corpus.corpus import Corpus
 from pictopic.tasks.annotate import rank_tags
 from pictopic.tasks.explain import Explanation, contributions, heat_map, overlay
-from pictopic.tasks.fitting import Fitted, Rows
+from pictopic.tasks.fitting import Fitted, Network, Rows
 from pictopic.tasks.reading import Answer, PictureReader, Query
 from pictopic.tasks.retrieve import Index
 from pictopic.words.duplicates import groups
@@ -32,6 +32,11 @@ class AnswersMixin:
         if not hasattr(self, "_fitted"):
             raise ValueError("this model has not learnt anything yet: call fit, or load one")
         return self._fitted
+
+    @property
+    def network(self) -> Network:
+        """The fitted network, behind one interface for shallow and deep ones."""
+        return self._check_fitted().network
 
     @property
     def has_classes(self) -> bool:

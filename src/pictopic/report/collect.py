@@ -21,7 +21,6 @@ from pictopic.report.contents import (
     Told,
     Topic,
 )
-from pictopic.report.figures import network_of
 from pictopic.report.pictures import thumbnail, word_picture
 
 if TYPE_CHECKING:
@@ -205,7 +204,7 @@ def training_run(name: str, model: PictureModel) -> Run:
     -------
     Run
     """
-    estimator = network_of(model).estimator
+    estimator = model.network.estimator
     history = estimator.history_
     charts = [Chart("Loss of the words", [Series("training", history["nll"])])]
     if any(history["class_loss"]):

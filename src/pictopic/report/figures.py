@@ -55,7 +55,7 @@ def compare(models: dict[str, PictureModel], train: Corpus, test: Corpus, seed: 
         Method("RBF SVM, histograms", "C and gamma by cross-validation", svm(train, test, seed)),
     ]
     for name, model in models.items():
-        network = network_of(model)
+        network = model.network
         note = "visual words, tags, global features" if network.is_deep else "visual words, tags"
         methods.append(Method(name, note, model.evaluate(test) | perplexities(network, test), is_model=True))
     return methods
@@ -69,11 +69,6 @@ def highlights(methods: list[Method]) -> list[Highlight]:
         for measure in MEASURES
         if measure.is_share and measure.key in first and measure.key in last
     ]
-
-
-def network_of(model: PictureModel) -> Network:
-    """The network that a model has learnt."""
-    return model._check_fitted().network
 
 
 def most_frequent(train: Corpus, test: Corpus) -> dict[str, float]:

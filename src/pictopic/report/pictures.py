@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 from PIL import Image
 
 from pictopic.report.contents import Picture
-from pictopic.tasks.exports import cut_patch
+from pictopic.tasks.exports import cut_patch, data_uri
 from pictopic.words.codebook import Patch
 from pictopic.words.pictures import PictureError, open_picture
 
@@ -19,21 +17,6 @@ THUMBNAIL = 160  # pixels of the longest side
 _QUALITY = 80
 _GAP = 2  # pixels between patches
 _UNKNOWN = (128, 128, 128)  # in place of a picture that is gone
-
-
-def data_uri(image: Image.Image, quality: int = _QUALITY) -> str:
-    """A picture as the text that stands for it in a page.
-
-    Examples
-    --------
-    >>> from PIL import Image
-    >>> from pictopic.report.pictures import data_uri
-    >>> data_uri(Image.new("RGB", (8, 8)))[:27]
-    'data:image/jpeg;base64,/9j/'
-    """
-    buffer = io.BytesIO()
-    image.convert("RGB").save(buffer, "JPEG", quality=quality, optimize=True)
-    return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
 def thumbnail(source: Any, alt: str, side: int = THUMBNAIL) -> Picture:
@@ -54,8 +37,8 @@ def thumbnail(source: Any, alt: str, side: int = THUMBNAIL) -> Picture:
     try:
         image = open_picture(source, max_side=side)
     except PictureError as error:
-        return Picture(data_uri(Image.new("RGB", (side, side), _UNKNOWN)), f"{alt} ({error})")
-    return Picture(data_uri(image), alt)
+        return Picture(data_uri(Image.new("RGB", (side, side), _UNKNOWN), _QUALITY), f"{alt} ({error})")
+    return Picture(data_uri(image, _QUALITY), alt)
 
 
 def mosaic(images: Sequence[Image.Image | None], columns: int = 4, side: int = 38) -> Image.Image:
@@ -109,4 +92,4 @@ def word_picture(patches: Sequence[Patch], files: dict[str, Path], max_side: int
     Picture
     """
     cut = [cut_patch(own, files[own.file_name], max_side) if own.file_name in files else None for own in patches]
-    return Picture(data_uri(mosaic(cut)), alt)
+    return Picture(data_uri(mosaic(cut), _QUALITY), alt)

@@ -97,12 +97,21 @@ def _image(file: Path, side: int, alt: str) -> str:
         image = open_picture(file, max_side=side).convert("RGB")
     except PictureError as error:
         return f"<p>{alt}: {html.escape(str(error))}</p>"
-    return f'<img alt="{alt}" src="{_data_uri(image)}">'
+    return f'<img alt="{alt}" src="{data_uri(image)}">'
 
 
-def _data_uri(image: Image.Image) -> str:
+def data_uri(image: Image.Image, quality: int = 85) -> str:
+    """A picture as the text that stands for it in a page.
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> from pictopic.tasks.exports import data_uri
+    >>> data_uri(Image.new("RGB", (8, 8)))[:27]
+    'data:image/jpeg;base64,/9j/'
+    """
     buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=85)
+    image.convert("RGB").save(buffer, "JPEG", quality=quality, optimize=True)
     return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
@@ -117,7 +126,7 @@ def _patch(patch: Patch, file: Path | None, corpus: Corpus) -> str:
     image = (
         None if file is None else cut_patch(patch, file, None if corpus.options is None else corpus.options.max_side)
     )
-    return "" if image is None else f'<img alt="" src="{_data_uri(image.resize((_PATCH, _PATCH)))}">'
+    return "" if image is None else f'<img alt="" src="{data_uri(image.resize((_PATCH, _PATCH)))}">'
 
 
 def cut_patch(patch: Patch, file: Path, max_side: int | None) -> Image.Image | None:
