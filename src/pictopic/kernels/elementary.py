@@ -10,7 +10,9 @@ import numpy as np
 from numba import njit
 
 # error_model: a division by zero must not add a branch to every loop.  nogil: minibatches run in threads.
-FAST = {"cache": True, "fastmath": True, "nogil": True, "error_model": "numpy"}
+# forceinline: a function that is called exists several times, optimised in different ways, and which of them runs would
+# depend on whether the cache was filled; in the last digits, so would the model.
+FAST = {"cache": True, "fastmath": True, "nogil": True, "error_model": "numpy", "forceinline": True}
 
 RELU, TANH, SIGMOID = 0, 1, 2
 ACTIVATIONS = {"relu": RELU, "tanh": TANH, "sigmoid": SIGMOID}
