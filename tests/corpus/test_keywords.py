@@ -135,3 +135,9 @@ def test_damaged_metadata_never_fail(tmp_path_factory, data):
 @given(st.binary())
 def test_random_packets_never_fail(packet):
     assert isinstance(xmp_keywords(packet), list)
+
+
+@pytest.mark.parametrize("encoding", ["euc-jp", "utf-7", "no-such-encoding"])
+def test_a_packet_in_an_encoding_that_cannot_be_read_has_no_keywords(encoding):
+    packet = f'<?xml version="1.0" encoding="{encoding}"?><x:xmpmeta xmlns:x="adobe:ns:meta/"/>'
+    assert xmp_keywords(packet.encode()) == []

@@ -62,7 +62,7 @@ def xmp_keywords(packet: bytes | str) -> list[str]:
     reader = _SubjectReader()
     try:
         reader.parser.Parse(packet.strip(b"\0 \t\r\n"), True)
-    except expat.ExpatError:
+    except (expat.ExpatError, ValueError, LookupError):  # ValueError: an encoding of several bytes that expat lacks
         pass
     except _Refused:
         return []
