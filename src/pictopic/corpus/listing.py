@@ -91,6 +91,26 @@ class Source:
     def __len__(self) -> int:
         return self.rows.num_rows
 
+    def take(self, rows: np.ndarray) -> Source:
+        """Some of the rows, as a source of their own.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from pictopic.corpus.listing import Listing
+        >>> listing = Listing()
+        >>> _ = listing.add("a.jpg"), listing.add("b.jpg")
+        >>> source = listing.source(Path("photos"), multi_label=False, pictures=True).take(np.array([1]))
+        >>> source.rows["file_name"].to_pylist()
+        ['b.jpg']
+        """
+        if self.counts is not None:
+            raise ValueError(f"{self.folder}: rows with counts cannot be taken apart before the corpus is built")
+        digest = hashlib.sha256(self.fingerprint.encode() + np.asarray(rows, "<i8").tobytes()).hexdigest()
+        kept = self.rows.take(pa.array(rows))
+        return Source(self.folder, kept, self.multi_label, self.pictures, [], digest)
+
 
 class Listing:
     """Rows as they are found, one after the other; a million take hundreds of megabytes.
