@@ -20,7 +20,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# One JSON line a figure.  DATA=DIR adds the figures on real text.
+# One JSON line a figure.  DATA=DIR adds the figures on real pictures; how good the models are says `pictopic reproduce`.
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))
 
