@@ -147,7 +147,7 @@ def test_without_time_parts_are_left_out_and_named(tmp_path):
     assert [table.rows for table in results.tables] == [[], []]
     assert results.curves == []
     left_out = next(note for note in results.notes if note.startswith("No time was left"))
-    assert "TF-IDF + linear SVM, all labels, split 1" in left_out
+    assert "TF-IDF + linear SVM, all labels (split 1" in left_out
     assert any("splits: 1 instead of 2" in note for note in results.notes)
 
 
@@ -162,7 +162,7 @@ def test_parts_without_time_are_left_out_of_the_means(again):
     known = {row.name: row.values["map"] for row in before.tables[0].rows}
     assert values["TF-IDF + linear SVM"] == known["TF-IDF + linear SVM"][:1]
     assert values["LDA + linear SVM"] == known["LDA + linear SVM"]
-    assert "No time was left for: TF-IDF + linear SVM, all labels, split 2." in results.notes
+    assert "No time was left for: TF-IDF + linear SVM, all labels (split 2)." in results.notes
 
 
 def test_map_is_that_of_the_scores_that_were_kept(whole):

@@ -102,6 +102,14 @@ def test_when_time_is_up_the_rest_is_left_out_and_named_once(tmp_path, n_jobs):
     assert run.notes[-1] == "No time was left for: square of 2; square of 3."
 
 
+def test_splits_that_are_left_out_are_named_together(tmp_path):
+    run = unlimited(tmp_path)
+    run.budget.stop()
+    for key in ("sLDA, split 1", "LDA", "sLDA, split 2"):
+        run.cell(key, lambda: {})
+    assert run.notes == ["No time was left for: sLDA (split 1, 2); LDA."]
+
+
 def test_a_run_that_is_stopped_without_a_budget_says_so(tmp_path):
     run = unlimited(tmp_path)
     run.budget.stop()

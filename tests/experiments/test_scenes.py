@@ -125,7 +125,7 @@ def test_with_little_time_parts_are_left_out_and_the_results_say_so(pictures, tm
     results = scenes.run(pictures, started(tmp_path, minutes=0.0001))
     assert "Scaled down to 0.0001 minutes" in results.notes[0]
     assert "splits: 1 instead of 2" in results.notes[0]
-    assert "SupDocNADE, 6 topics, split 1" in results.notes[1]
+    assert "SupDocNADE, 6 topics (split 1)" in results.notes[1]
     assert not results.figures or all(figure.file.startswith(("topics", "variants")) for figure in results.figures)
 
 

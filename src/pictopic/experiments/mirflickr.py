@@ -25,7 +25,7 @@ from pictopic.experiments.mirflickr_data import (
 )
 from pictopic.experiments.mirflickr_pictures import draw, illustrate
 from pictopic.experiments.results import Curve, Figure, Measure, Results, Row, Series, Table
-from pictopic.experiments.run import Cell, Run, versions
+from pictopic.experiments.run import Cell, Run, largest_peak, versions
 from pictopic.files import write_bytes
 from pictopic.models.persistence import load
 from pictopic.tasks.metrics import mean_average_precision
@@ -268,7 +268,7 @@ class _Experiment:
             paper, note = self._published(setting, name, way)
             yield Row(
                 name + _WAYS[way], {"map": [own.values["map"][way] for own in found]}, paper, float(np.mean(seconds)),
-                max(own.peak_memory_mb for own in found), note or self._note(name), ours="DocNADE" in name,
+                largest_peak(found), note or self._note(name), ours="DocNADE" in name,
             )  # fmt: skip
 
     def _note(self, name: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -97,7 +96,12 @@ class Cell:
     key: str
     values: dict[str, Any]
     seconds: float
-    peak_memory_mb: float
+    peak_memory_mb: float | None  # None: this system does not tell
+
+
+def largest_peak(cells: Sequence[Cell]) -> float | None:
+    """The most memory that any of the parts took, where it is known."""
+    return max((cell.peak_memory_mb for cell in cells if cell.peak_memory_mb is not None), default=None)
 
 
 class Task(NamedTuple):
@@ -241,15 +245,24 @@ class Run:
         """What was scaled down or left out."""
         found = []
         if self.budget.share < 1:
-            found.append(f"Scaled down to {self.budget.minutes:g} minutes; {'; '.join(self.budget.notes)}.")
+            found.append("; ".join([f"Scaled down to {self.budget.minutes:g} minutes", *self.budget.notes]) + ".")
         if self.left_out:
-            found.append(f"No time was left for: {'; '.join(self.left_out)}.")
+            found.append(f"No time was left for: {'; '.join(_together(self.left_out))}.")
         return found
 
     @property
     def seconds(self) -> float:
         """Wall time of all parts."""
         return sum(cell.seconds for cell in self.done.values())
+
+
+def _together(keys: Sequence[str]) -> list[str]:
+    """Names of parts, those of several splits in one."""
+    found: dict[str, list[str]] = {}
+    for key in keys:
+        name, _, split = key.partition(", split ")
+        found.setdefault(name, []).append(split)
+    return [f"{name} (split {', '.join(splits)})" if splits[0] else name for name, splits in found.items()]
 
 
 def versions() -> dict[str, str]:
@@ -289,12 +302,15 @@ def _forget_peak() -> None:
         return
 
 
-def _peak_memory_mb() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def _peak_memory_mb() -> float | None:
     status = Path("/proc/self/status")
     if status.is_file() and (found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text())):
-        peak = int(found[1])
-    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+        return int(found[1]) / (1 << 10)
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
 def _read_cell(path: Path) -> Cell | None:

@@ -15,7 +15,7 @@ from pictopic.corpus.listing import Source
 from pictopic.experiments import scenes_methods as methods
 from pictopic.experiments.figures import draw_curve
 from pictopic.experiments.results import Curve, Measure, Results, Row, Series, Table
-from pictopic.experiments.run import Cell, Run, Task, versions
+from pictopic.experiments.run import Cell, Run, Task, largest_peak, versions
 from pictopic.experiments.scenes_pictures import draw_examples
 from pictopic.words.global_features import n_features
 
@@ -301,7 +301,7 @@ class _Experiment:
         return Row(
             name, {key: own for key, own in values.items() if own}, self._published(paper),
             float(np.mean([cell.seconds for cell in done])) if done else None,
-            max((cell.peak_memory_mb for cell in done), default=None), _NOTES.get(name, ""), name in _OURS,
+            largest_peak(done), _NOTES.get(name, ""), name in _OURS,
         )  # fmt: skip
 
     def _published(self, paper: tuple[float, float] | None) -> dict[str, float]:
