@@ -11,7 +11,15 @@ from pictopic.experiments.run import Budget, Run
 from pictopic.tasks.metrics import retrieval_precision
 
 N_WORDS = 24
-METHODS = ["unigram", "TF-IDF", "DocNADE, tree", "SupDocNADE, tree", "DocNADE, softmax", "LDA"]
+METHODS = [
+    "unigram",
+    "TF-IDF",
+    "DocNADE, tree",
+    "SupDocNADE, tree",
+    "DocNADE, softmax",
+    "LDA, fewer topics (2)",
+    "LDA (6)",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -19,6 +27,7 @@ def _small(monkeypatch):
     monkeypatch.setattr(text, "TOPICS", 6)
     monkeypatch.setattr(text, "PASSES", 4)
     monkeypatch.setattr(text, "LDA_PASSES", 2)
+    monkeypatch.setattr(text, "LDA_TOPICS", (2,))
     monkeypatch.setattr(text, "_CS", (0.1, 1.0))
 
 
@@ -58,9 +67,9 @@ def test_all_methods_are_measured_beside_the_published_figures(data, tmp_path):
         assert set(rows[name].values) == {"perplexity", "per_word", "precision", "accuracy"}
     assert rows["DocNADE, softmax"].paper == {"perplexity": 592, "precision": 0.60, "accuracy": 0.778}
     assert "Gupta" in table.caption
-    assert "bound" in rows["LDA"].note
+    assert "bound" in rows["LDA (6)"].note
     (curve,) = results.curves
-    assert [series.name for series in curve.series] == METHODS[1:]
+    assert [series.name for series in curve.series] == [*METHODS[1:-2], "LDA, fewer topics", "LDA"]
     assert results.data["TMN"]["documents"] == {"training": 120, "validation": 40, "test": 50}
     assert results.options["DocNADE, softmax"]["n_components"] == 6
     assert all((run.folder / figure.file).is_file() for figure in results.figures)

@@ -30,10 +30,11 @@ FULL_MINUTES = 15.0  # for TMN and 20NSshort, on one core
 TOPICS = 200  # as published
 PASSES = 200  # at most
 LDA_PASSES = 20
+LDA_TOPICS = (10, 25, 50, 100)  # beside TOPICS, to choose from
 FRACTIONS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 _CS = tuple(10.0 ** np.arange(-4, 2))
 _PARTS = ("training", "validation", "test")
-_UNIGRAM, _TFIDF, _LDA = "unigram", "TF-IDF", "LDA"
+_UNIGRAM, _TFIDF, _LDA, _FEW_TOPICS = "unigram", "TF-IDF", "LDA", "LDA, fewer topics"
 _SOFTMAX, _TREE, _SUPERVISED = "DocNADE, softmax", "DocNADE, tree", "SupDocNADE, tree"
 _WHOSE = (
     'The column "paper" has what Gupta and others (AAAI 2019) published for DocNADE with a softmax and 200 hidden '
@@ -49,8 +50,9 @@ _PAPER: dict[str, dict[str, dict[str, float]]] = {
 _NOTES = {
     _UNIGRAM: "frequencies in the training part, one added to each",
     _TFIDF: "no topics: the words themselves, weighted",
-    _LDA: "perplexity from a bound: at least the model's own, and with all words of a document known",
-    _SUPERVISED: "accuracy of its own classes, not of logistic regression",
+    _LDA: "perplexity from a variational bound: the model's own is at most that",
+    _FEW_TOPICS: "the same, with the number of topics that has the best perplexity on the validation part",
+    _SUPERVISED: "training stops on the classes; accuracy of its own classes, not of logistic regression",
 }
 _MEASURES = [
     Measure("perplexity", "perplexity a document", digits=0, larger_is_better=False),
@@ -145,7 +147,8 @@ def _methods(run: Run) -> dict[str, Method]:
         _TREE: _docnade({**common, "output": "tree"}, run.n_jobs),
         _SUPERVISED: _supervised({**common, "output": "tree"}, run.n_jobs),
         _SOFTMAX: _docnade({**common, "output": "softmax"}, run.n_jobs),
-        _LDA: _lda({**common, "max_iter": lda_passes}, run.n_jobs),
+        _FEW_TOPICS: _lda({**common, "max_iter": lda_passes}, LDA_TOPICS, run.n_jobs),
+        _LDA: _lda({**common, "max_iter": lda_passes}, (TOPICS,), run.n_jobs),
     }
 
 
@@ -193,19 +196,23 @@ def _perplexities(model: DocNADE | SupDocNADE, documents: Documents) -> dict[str
     }
 
 
-def _lda(options: dict[str, Any], n_jobs: int) -> Method:
+def _lda(options: dict[str, Any], topics: Sequence[int], n_jobs: int) -> Method:
+    # For its topics only: the classifier that comes with it is not asked, and told to learn next to nothing.
     options = options | {"C": 1e-3}
 
-    def work(documents: Documents) -> dict[str, Any]:
-        model = LDAClassifier(**options, n_jobs=n_jobs)
-        # For its topics only: the classifier that comes with it is not asked, and told to learn next to nothing.
-        halves = np.arange(documents.X["training"].shape[0])[:, None] % 2 == np.arange(2)
-        model.fit(documents.X["training"], halves.astype(int))
-        X = documents.X["test"]
-        found = {"perplexity": model.perplexity(X, per="document"), "per_word": model.perplexity(X, per="word")}
-        return found | _use(documents, {part: model.transform(own) for part, own in documents.X.items()})
+    def fitted(n_components: int, X: sparse.csr_array) -> LDAClassifier:
+        halves = np.arange(X.shape[0])[:, None] % 2 == np.arange(2)
+        return LDAClassifier(**options | {"n_components": n_components}, n_jobs=n_jobs).fit(X, halves.astype(int))
 
-    return Method(LDAClassifier(**options).get_params(deep=False), work)
+    def work(documents: Documents) -> dict[str, Any]:
+        X = documents.X
+        models = [fitted(n, X["training"]) for n in topics]
+        model = min(models, key=lambda own: own.perplexity(X["validation"], per="document"))
+        found = {per: model.perplexity(X["test"], per=per) for per in ("document", "word")}
+        used = _use(documents, {part: model.transform(own) for part, own in X.items()})
+        return {"perplexity": found["document"], "per_word": found["word"], "topics": model.n_components} | used
+
+    return Method(LDAClassifier(**options).get_params(deep=False) | {"n_components": list(topics)}, work)
 
 
 # ---- how good representations are ------------------------------------------------------------------------------------
@@ -301,7 +308,8 @@ def _table(corpus: str, cells: dict[str, Cell]) -> Table:
     published = _PAPER.get(corpus, {})
     rows = [
         Row(
-            name, {own.key: [cell.values[own.key]] for own in _MEASURES if own.key in cell.values},
+            name + (f" ({cell.values['topics']})" if "topics" in cell.values else ""),
+            {own.key: [cell.values[own.key]] for own in _MEASURES if own.key in cell.values},
             published.get(name, {}), cell.seconds, cell.peak_memory_mb, _NOTES.get(name, ""), ours="DocNADE" in name,
         )
         for name, cell in cells.items()
