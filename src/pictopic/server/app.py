@@ -1,0 +1,97 @@
+"""The application: all parts put together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse
+
+from pictopic import __version__
+from pictopic.server.answers import Health
+from pictopic.server.description import describe, page
+from pictopic.server.gate import Gate, one_thread_each
+from pictopic.server.guard import Guard
+from pictopic.server.live import Live
+from pictopic.server.metrics import MEDIA_TYPE, Metrics
+from pictopic.server.problems import add_handlers
+from pictopic.server.routes import Parts, make_router
+from pictopic.server.settings import Settings
+from pictopic.server.thumbnails import Thumbnails
+
+_MAX_THUMBNAILS_WAITING = 512  # a page asks for many at once
+
+
+def create_app(model_folder: str | os.PathLike[str], settings: Settings | None = None) -> FastAPI:
+    """The server of a model, as an ASGI application.
+
+    Parameters
+    ----------
+    model_folder : path
+        As `PictureModel.save` wrote it.  If another one is put in its place, that one answers.
+    settings : Settings, optional
+
+    Returns
+    -------
+    FastAPI
+        `app.state.parts` holds what its routes work with.
+
+    Raises
+    ------
+    ValueError
+        If the folder is no model.
+    """
+    settings = settings or Settings()
+    one_thread_each()
+    parts = Parts(
+        live=Live(Path(model_folder), settings),
+        settings=settings,
+        gate=Gate(settings.n_threads, settings.max_waiting, settings.timeout, "pictopic-answers"),
+        thumbnail_gate=Gate(settings.n_threads, _MAX_THUMBNAILS_WAITING, settings.timeout, "pictopic-thumbnails"),
+        thumbnails=Thumbnails(settings.cache, settings.max_cache),
+    )
+    metrics = Metrics()
+    metrics.watch(
+        "pictopic_waiting", "Requests that wait for the model or are being answered.", lambda: parts.gate.waiting
+    )
+    metrics.watch("pictopic_models_loaded", "Models loaded since the start.", lambda: parts.live.n_loaded)
+    metrics.watch("pictopic_pictures", "Pictures of the collection.", lambda: len(parts.live.current.names))
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        parts.live.start()
+        yield
+        parts.live.stop()
+        parts.gate.close()
+        parts.thumbnail_gate.close()
+        parts.thumbnails.close()
+
+    app = FastAPI(title="pictopic", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
+    app.state.parts = parts
+    app.include_router(make_router(parts))
+    _add_service(app, metrics)
+    add_handlers(app)
+    describe(app, with_token=settings.token is not None)
+    app.add_middleware(Guard, settings=settings, metrics=metrics)
+    return app
+
+
+def _add_service(app: FastAPI, metrics: Metrics) -> None:
+    """What is not about pictures."""
+
+    @app.get("/healthz", response_model=Health)
+    async def health() -> Health:
+        """Whether the server is up."""
+        return Health(status="ok", version=__version__)
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    def figures() -> Response:
+        """Figures for Prometheus."""
+        return Response(metrics.text(), media_type=MEDIA_TYPE)
+
+    @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return HTMLResponse(page(app.openapi()))

@@ -1,0 +1,158 @@
+"""The model that answers now, and the newer one that takes its place."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import threading
+from collections import Counter
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pictopic.picture_model import PictureModel
+from pictopic.picture_model.files import CONFIG
+from pictopic.server.settings import Settings
+
+_log = logging.getLogger("pictopic.server")
+_Identity = tuple[int, int, int, int]
+# Reading rows of a corpus goes through all arrays that are mapped, which opening another corpus adds to.
+_reading = threading.Lock()
+
+
+class Served:
+    """A loaded model, with what a server needs to know of its collection.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the model.
+    pictures : Path or None
+        Where its pictures are, if they have moved.
+    """
+
+    def __init__(self, folder: Path, pictures: Path | None):
+        # One thread a request, and no processes: requests are what runs in parallel.
+        self.model = PictureModel.load(folder, pictures=pictures, n_jobs=1, verbose=0)
+        self.model.network.estimator.set_params(n_jobs=1)
+        corpus = self.model.corpus_
+        # All that a corpus reads when it is asked for, now: later, another model may lie in the folder.
+        self.names, self.tags, self.labels, self.paths = (
+            corpus.file_names, corpus.tags, corpus.label_lists, corpus.paths
+        )  # fmt: skip
+        self.classes, self.vocabulary, self.codebook = corpus.classes, corpus.vocabulary, corpus.codebook
+        self.ids = [picture_id(name) for name in self.names]
+        self.row_of = {own: row for row, own in enumerate(self.ids)}
+        self.row_of_name = {name: row for row, name in enumerate(self.names)}
+        self.tag_counts = Counter(tag for own in self.tags for tag in own)
+
+    @property
+    def has_pictures(self) -> bool:
+        """Whether the collection was made of pictures, so that others can be described in the same way."""
+        return self.model.corpus_.options is not None
+
+    def rows_with(self, label: str | None = None, tag: str | None = None) -> list[int]:
+        """Pictures that have this label and this tag."""
+        rows = range(len(self.names))
+        return [
+            row for row in rows
+            if (label is None or label in (self.labels[row] or ())) and (tag is None or tag in self.tags[row])
+        ]  # fmt: skip
+
+    def topics(self) -> dict[str, Any]:
+        """Topics of classes and hidden units, and how good they are: worked out once."""
+        with _reading:
+            return self._topics
+
+    @cached_property
+    def _topics(self) -> dict[str, Any]:
+        model = self.model
+        quality = model.topic_quality() if self.vocabulary.annotations else {}
+        return {
+            "classes": model.topics() if model.has_classes else [],
+            "units": model.get_topic_info(),
+            "quality": {name: value if math.isfinite(value) else None for name, value in quality.items()},
+        }
+
+
+def picture_id(file_name: str) -> str:
+    """What a picture is called in addresses: the same in every model that has it.
+
+    Examples
+    --------
+    >>> from pictopic.server.live import picture_id
+    >>> picture_id("holiday/17.jpg")
+    'd09b13ca5cdc7344'
+    """
+    return hashlib.blake2b(file_name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+class Live:
+    """The model in a folder: loaded at once, and again whenever another one has been put there.
+
+    Whoever asks takes `current` once and keeps it until the answer is given: nobody notices a change in between.
+
+    Parameters
+    ----------
+    folder : path
+    settings : Settings
+    """
+
+    def __init__(self, folder: Path, settings: Settings):
+        # As an absolute path: pictures are named relative to the folder, and somebody may change the directory.
+        self.folder, self.settings = folder.absolute(), settings
+        self._identity = self._look()
+        self.current = self._load()
+        self.n_loaded = 1
+        self._failed: _Identity | None = None
+        self._stop = threading.Event()
+        self._watcher: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to look for a newer model."""
+        self._stop.clear()
+        self._watcher = threading.Thread(target=self._watch, name="pictopic-model", daemon=True)
+        self._watcher.start()
+
+    def stop(self) -> None:
+        """Stop looking."""
+        self._stop.set()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(self.settings.check_every):
+            try:
+                self.check()
+            except Exception:  # whatever it is: the model that is there goes on answering
+                _log.exception("looking for a newer model failed")
+
+    def check(self) -> bool:
+        """Load the model in the folder if it is another one; whether it was."""
+        identity = self._look()
+        if identity is None or identity in (self._identity, self._failed):
+            return False
+        try:
+            served = self._load()
+        except Exception as error:
+            if self._look() == identity:  # otherwise it was replaced while it was read: try again
+                self._failed = identity
+                _log.error("the new model cannot be loaded, the old one goes on: %s", error)
+            return False
+        if self._look() != identity:
+            return False
+        self.current, self._identity, self._failed = served, identity, None
+        self.n_loaded += 1
+        _log.info("a newer model with %d pictures answers from now on", len(served.names))
+        return True
+
+    def _load(self) -> Served:
+        with _reading:
+            return Served(self.folder, self.settings.pictures)
+
+    def _look(self) -> _Identity | None:
+        """Which model is in the folder; None while there is none, as for a moment when it is replaced."""
+        try:
+            found = (self.folder / CONFIG).stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size

@@ -1,0 +1,236 @@
+"""The addresses of the API."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel
+
+from pictopic.server import answers, questions
+from pictopic.server.gate import Gate
+from pictopic.server.live import Live, Served
+from pictopic.server.problems import ProblemError, internal_error
+from pictopic.server.settings import Settings
+from pictopic.server.thumbnails import Thumbnails
+from pictopic.server.uploads import Upload, body, open_upload, read_uploads
+from pictopic.tasks.reading import Answer
+from pictopic.words.pictures import PictureError
+
+_log = logging.getLogger("pictopic.server")
+
+NDJSON = "application/x-ndjson"
+_STREAMED_AT_ONCE = 8  # pictures
+_LAST = 2**31  # no collection has more pictures
+
+_K = Annotated[int, Query(ge=1, le=1000, description="How many.")]
+_Tags = Annotated[list[str], Query(max_length=100, description="Tags, separated by commas, or one after the other.")]
+_Label = Annotated[str | None, Query(description="Only pictures of this class.")]
+_Tag = Annotated[str | None, Query(description="Only pictures with this tag.")]
+_Like = Annotated[str | None, Query(description="Id of a picture of the collection.")]
+_Offset = Annotated[int, Query(ge=0, le=_LAST, description="How many to leave out.")]
+_Limit = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
+
+
+class Side(IntEnum):
+    """Pixels of the longest side of a thumbnail: a few only, so that they can be kept."""
+
+    SMALL, MEDIUM, LARGE = 128, 256, 512
+
+
+@dataclass
+class Parts:
+    """What the routes work with."""
+
+    live: Live
+    settings: Settings
+    gate: Gate
+    thumbnail_gate: Gate
+    thumbnails: Thumbnails
+
+
+def _words(tags: list[str]) -> list[str]:
+    return [word for own in tags for word in own.split(",") if word.strip()]
+
+
+def make_router(parts: Parts) -> APIRouter:
+    """All routes below /api/v1."""
+    router = APIRouter(prefix="/api/v1")
+    _add_uploads(router, parts)
+    _add_search(router, parts)
+    _add_collection(router, parts)
+    _add_thumbnails(router, parts)
+    return router
+
+
+def _add_uploads(router: APIRouter, parts: Parts) -> None:
+    @router.post("/annotate", response_model=answers.AnnotateAnswer, openapi_extra=body("pictures", several=True))
+    async def annotate(request: Request, k: _K = 5, tags: _Tags = [], thresholds: bool = False) -> Response:  # noqa: B006
+        """Tags for pictures: the best k, or with `thresholds` all that one can believe."""
+
+        def ask(served: Served, images: list[Any]) -> list[Answer]:
+            return questions.annotate(served, images, k, _words(tags), thresholds)
+
+        return await _about_uploads(request, parts, ask, answers.AnnotateAnswer, answers.Annotated, "tags")
+
+    @router.post("/classify", response_model=answers.ClassifyAnswer, openapi_extra=body("pictures", several=True))
+    async def classify(request: Request, k: _K = 5, tags: _Tags = [], dont_know: bool = False) -> Response:  # noqa: B006
+        """Classes of pictures; with `dont_know`, "don't know" comes first where it is not sure."""
+
+        def ask(served: Served, images: list[Any]) -> list[Answer]:
+            return questions.classify(served, images, k, _words(tags), dont_know)
+
+        return await _about_uploads(request, parts, ask, answers.ClassifyAnswer, answers.Classified, "classes")
+
+
+async def _about_uploads(
+    request: Request,
+    parts: Parts,
+    ask: Callable[[Served, list[Any]], list[Answer]],
+    whole: type[BaseModel],
+    one: type[BaseModel],
+    field: str,
+) -> Response:
+    """Answer for each picture of a request: all at once, or as a line each while the others are still worked on."""
+    uploads = await read_uploads(request, parts.settings)
+    if not uploads:
+        raise ProblemError(422, "there is no picture in the request")
+    served = parts.live.current
+
+    async def work(some: list[Upload], is_inside: bool = False) -> list[tuple[str, Answer | ProblemError]]:
+        function = partial(questions.about_uploads, served, parts.settings, some, partial(ask, served))
+        return await parts.gate.run(function, is_inside=is_inside)
+
+    def item(name: str, found: Answer | ProblemError) -> BaseModel:
+        if isinstance(found, ProblemError):
+            return one(file_name=name, problem=found.problem())
+        return one(**{"file_name": name, field: answers.Scored.of(found)})
+
+    if NDJSON in request.headers.get("accept", ""):
+        return await _streamed(uploads, work, item)
+    found = await work(uploads)
+    errors = [error for _, error in found if isinstance(error, ProblemError)]
+    if len(errors) == len(found):
+        raise errors[0]
+    return JSONResponse(whole(pictures=[item(*own) for own in found]).model_dump(exclude_none=True))
+
+
+async def _streamed(
+    uploads: list[Upload], work: Callable[..., Awaitable[list[Any]]], item: Callable[..., BaseModel]
+) -> Response:
+    """A line of JSON for each picture, some pictures at a time."""
+    groups = [uploads[k : k + _STREAMED_AT_ONCE] for k in range(0, len(uploads), _STREAMED_AT_ONCE)]
+    first = await work(groups[0])  # before the answer begins: it may be that there is no place
+
+    async def lines() -> AsyncIterator[bytes]:
+        for number, group in enumerate(groups):
+            try:
+                found = first if not number else await work(group, is_inside=True)
+            except ProblemError as error:
+                found = [(upload.name, error) for upload in group]
+            except Exception:  # the status is sent already: the lines must say it
+                _log.exception("a part of a request failed")
+                found = [(upload.name, internal_error()) for upload in group]
+            for own in found:
+                yield item(*own).model_dump_json(exclude_none=True).encode() + b"\n"
+
+    return StreamingResponse(lines(), media_type=NDJSON)
+
+
+def _add_search(router: APIRouter, parts: Parts) -> None:
+    @router.get("/search", response_model=answers.SearchAnswer)
+    async def search(
+        tags: _Tags = [],  # noqa: B006
+        like: _Like = None,
+        label: _Label = None,
+        tag: _Tag = None,
+        offset: _Offset = 0,
+        limit: _Limit = 20,
+    ) -> answers.SearchAnswer:
+        """Pictures of the collection: by tags, like another of its pictures, or both."""
+        served = parts.live.current
+        picture = None if like is None else served.paths[_row(served, like)]
+        return await parts.gate.run(questions.search, served, picture, _words(tags), label, tag, offset, limit)
+
+    @router.post("/search", response_model=answers.SearchAnswer, openapi_extra=body("picture", several=False))
+    async def search_by_picture(
+        request: Request,
+        tags: _Tags = [],  # noqa: B006
+        label: _Label = None,
+        tag: _Tag = None,
+        offset: _Offset = 0,
+        limit: _Limit = 20,
+    ) -> answers.SearchAnswer:
+        """Pictures of the collection: like one that is sent, by tags, or both."""
+        uploads = await read_uploads(request, parts.settings)
+        if len(uploads) > 1:
+            raise ProblemError(422, "search takes one picture")
+        served = parts.live.current
+
+        def ask() -> answers.SearchAnswer:
+            image = open_upload(uploads[0], served, parts.settings) if uploads else None
+            return questions.search(served, image, _words(tags), label, tag, offset, limit)
+
+        return await parts.gate.run(ask)
+
+
+def _add_collection(router: APIRouter, parts: Parts) -> None:
+    @router.get("/topics", response_model=answers.TopicsAnswer)
+    async def topics(offset: _Offset = 0, limit: _Limit = 50) -> answers.TopicsAnswer:
+        """What the collection is about: what goes with each class, and what the hidden units stand for."""
+        return await parts.gate.run(questions.topics, parts.live.current, offset, limit)
+
+    @router.get("/tags", response_model=answers.TagsAnswer)
+    async def tags(offset: _Offset = 0, limit: _Limit = 1000) -> answers.TagsAnswer:
+        """All tags, with how many pictures have them."""
+        return await parts.gate.run(questions.tags, parts.live.current, offset, limit)
+
+    @router.get("/tags/{name:path}", response_model=answers.TagAnswer)
+    async def tag(name: str, k: _K = 10, offset: _Offset = 0, limit: _Limit = 20) -> answers.TagAnswer:
+        """A tag: the k that are similar, and the pictures that have it."""
+        return await parts.gate.run(questions.tag, parts.live.current, name, k, offset, limit)
+
+    @router.get("/pictures", response_model=answers.PicturesAnswer)
+    async def pictures(
+        label: _Label = None, tag: _Tag = None, offset: _Offset = 0, limit: _Limit = 100
+    ) -> answers.PicturesAnswer:
+        """The pictures of the collection."""
+        return await parts.gate.run(questions.pictures, parts.live.current, label, tag, offset, limit)
+
+    @router.get("/pictures/{id}", response_model=answers.PictureAnswer)
+    async def picture(id: str) -> answers.PictureAnswer:
+        """A picture of the collection: its tags and labels, and what the model would say of it."""
+        served = parts.live.current
+        return await parts.gate.run(questions.picture, served, _row(served, id))
+
+
+def _add_thumbnails(router: APIRouter, parts: Parts) -> None:
+    content = {200: {"content": {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}}}}
+
+    @router.get("/thumbnails/{id}", response_class=Response, responses=content)  # type: ignore[arg-type]
+    async def thumbnail(request: Request, id: str, side: Side = Side.MEDIUM) -> Response:
+        """A picture of the collection, small, as JPEG."""
+        served = parts.live.current
+        path = served.paths[_row(served, id)]
+        try:
+            key = await parts.thumbnail_gate.run(parts.thumbnails.key, path, int(side))
+            headers = {"ETag": f'"{key}"', "Cache-Control": "private, max-age=3600"}
+            if f'"{key}"' in request.headers.get("if-none-match", ""):
+                return Response(status_code=304, headers=headers)
+            jpeg = await parts.thumbnail_gate.run(parts.thumbnails.get, path, int(side), key)
+        except PictureError:
+            raise ProblemError(404, "the picture's file cannot be read") from None
+        return Response(jpeg, media_type="image/jpeg", headers=headers)
+
+
+def _row(served: Served, id: str) -> int:
+    row = served.row_of.get(id)
+    if row is None:
+        raise ProblemError(404, "there is no picture of this id")
+    return row

@@ -1,0 +1,88 @@
+"""Running the server: sockets, workers and signals are uvicorn's."""
+
+from __future__ import annotations
+
+import copy
+import os
+import signal
+import socket
+import sys
+import tempfile
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from pictopic.server.app import create_app
+from pictopic.server.live import Live
+from pictopic.server.metrics import SHARED_FOLDER
+from pictopic.server.settings import Settings
+
+_GRACE = 5.0  # seconds beyond the timeout of a request
+_BACKLOG = 512  # connections that wait to be taken
+_STARTING = 120  # seconds that a worker may take to load its libraries before it is taken for dead
+
+
+def run(model_folder: Path, settings: Settings, host: str, port: int, workers: int = 1) -> None:
+    """Serve until SIGTERM or Ctrl-C; requests that are under way are answered first.
+
+    Parameters
+    ----------
+    model_folder : Path
+    settings : Settings
+    host, port
+        Where to listen; port 0: any that is free.
+    workers : int, default=1
+        Processes, each with the model in memory.
+
+    Raises
+    ------
+    ValueError
+        If the folder is no model.
+    OSError
+        If the port is taken.
+    """
+    signal.signal(signal.SIGTERM, _end)
+    options: dict[str, Any] = {
+        "log_level": "info", "access_log": False, "server_header": False, "lifespan": "on", "ws": "none",
+        "timeout_graceful_shutdown": int(settings.timeout + _GRACE), "timeout_worker_healthcheck": _STARTING,
+        "workers": workers, "log_config": _log_config(),
+    }  # fmt: skip
+    if workers == 1:
+        server = uvicorn.Server(uvicorn.Config(create_app(model_folder, settings), **options))
+        with _listen(host, port) as own, suppress(KeyboardInterrupt):
+            server.run([own])
+        return
+    Live(model_folder, settings)  # if it cannot be loaded that is said once, and not by each worker again and again
+    with tempfile.TemporaryDirectory(prefix="pictopic-metrics-") as folder:
+        os.environ[SHARED_FOLDER] = folder
+        # uvicorn.run wants the name of an application, which would have to find its settings in the environment.
+        config = uvicorn.Config(partial(create_app, model_folder, settings), factory=True, **options)
+        with _listen(host, port) as own:
+            own.set_inheritable(True)
+            Multiprocess(config, sockets=[own]).run()
+
+
+def _log_config() -> dict[str, Any]:
+    """uvicorn's, with our own messages among its."""
+    config = copy.deepcopy(uvicorn.config.LOGGING_CONFIG)
+    config["loggers"]["pictopic.server"] = {"handlers": ["default"], "level": "INFO", "propagate": False}
+    return config
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket, opened here so that a port that is taken is an error like others, and 0 is known by its number."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    own = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    name = f"[{host}]" if ":" in host else host
+    print(f"Serving at http://{name}:{own.getsockname()[1]} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    return own
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """A server that was asked to end, and did, has not failed: uvicorn would repeat the signal."""
+    sys.exit(0)

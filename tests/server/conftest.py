@@ -1,0 +1,79 @@
+"""A small model of made-up scenes, and clients of a server that serves it."""
+
+from __future__ import annotations
+
+import io
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from PIL import Image
+
+from pictopic import PictureModel
+from pictopic.corpus.scenes import write_scenes
+from pictopic.server.app import create_app
+from pictopic.server.settings import Settings
+
+QUICK = {"n_words": 12, "regions": "1x1", "features": ("cld",), "n_jobs": 1, "verbose": 0, "model": "shallow"}
+BASE = "http://127.0.0.1"
+
+
+@pytest.fixture(scope="session")
+def scenes(tmp_path_factory) -> Path:
+    return write_scenes(tmp_path_factory.mktemp("private-place") / "scenes", n=96)
+
+
+@pytest.fixture(scope="session")
+def learnt(scenes) -> PictureModel:
+    """Not to be changed."""
+    return PictureModel(**QUICK).fit(scenes)
+
+
+@pytest.fixture(scope="session")
+def folder(learnt, tmp_path_factory) -> Path:
+    """Of the model; not to be changed."""
+    folder = tmp_path_factory.mktemp("private-models") / "model"
+    learnt.save(folder)
+    return folder
+
+
+@contextmanager
+def served(folder, headers=None, **settings):
+    """A client of a new server."""
+    app = create_app(folder, Settings(**({"threads": 2} | settings)))
+    with TestClient(app, base_url=BASE, headers=headers, raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def client(folder):
+    """Of a server with the usual settings."""
+    with served(folder) as client:
+        yield client
+
+
+def picture(seed: int = 0, kind: str = "JPEG", size: tuple[int, int] = (64, 48)) -> bytes:
+    """A picture's bytes."""
+    pixels = np.random.RandomState(seed).randint(256, size=(size[1], size[0], 3), dtype=np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, kind)
+    return buffer.getvalue()
+
+
+def files(*contents: bytes, name: str = "pictures") -> list[tuple[str, tuple[str, bytes]]]:
+    """Contents as the client sends them."""
+    return [(name, (f"{number}.jpg", content)) for number, content in enumerate(contents)]
+
+
+def check_problem(response, status: int, kind: str) -> dict:
+    """The problem, if it is the right one."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    found = response.json()
+    assert found["type"] == f"/docs#{kind}"
+    assert found["status"] == status
+    assert found["title"]
+    assert found["detail"]
+    return found
