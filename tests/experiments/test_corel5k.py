@@ -12,10 +12,10 @@ from pictopic.experiments.run import Budget, Run
 from pictopic.experiments.split import Split
 
 TAGGERS = [
-    "most frequent", "neighbours, SPM", "neighbours, SIFT", "neighbours, SIFT and colours", "sLDA", "DocNADE",
-    "SupDocNADE", "TagProp", "PictureModel",
+    "most frequent", "neighbours, SPM", "neighbours, SIFT", "neighbours, SIFT and colours", "DocNADE", "SupDocNADE",
+    "TagProp", "PictureModel",
 ]  # fmt: skip
-SMALL = {"N_WORDS": 8, "N_TEST": 12, "PASSES": 2, "RHO": (1.0, 100.0), "_TOPICS": 4}
+SMALL = {"N_WORDS": 8, "N_TEST": 12, "PASSES": 2, "RHO": (1.0, 100.0), "UNITS_OF_CURVE": 8}
 
 
 @pytest.fixture(scope="module", autouse=True)

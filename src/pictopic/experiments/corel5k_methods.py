@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import normalize
 
-from pictopic.baselines import MostFrequent, NeighborAnnotator, SpatialPyramidAnnotator, SupervisedLDA, hsv_histograms
+from pictopic.baselines import MostFrequent, NeighborAnnotator, SpatialPyramidAnnotator, hsv_histograms
 from pictopic.baselines.base import root_shares
 from pictopic.experiments.split import Split
 from pictopic.models.docnade import DocNADE, SupDocNADE
@@ -64,13 +64,6 @@ def neighbors(place: dict[str, Any], *, colours: bool, **options: Any) -> dict[s
     return figures(own, model.decision_function(rows[1])) | {"neighbours": int(model.n_neighbors_)}
 
 
-def slda(place: dict[str, Any], *, topics: int, **options: Any) -> dict[str, Any]:
-    """Supervised LDA's tags."""
-    own = Split(**place)
-    model = SupervisedLDA(n_components=topics, n_annotation_words=own.n_tags, random_state=options["seed"])
-    return figures(own, model.fit(own.X, own.y).tag_scores(own.X_test))
-
-
 def shallow(place: dict[str, Any], *, supervised: bool, **options: Any) -> dict[str, Any]:
     """DocNADE or SupDocNADE with the package's defaults; tags by p(next word)."""
     own = Split(**place)
@@ -87,6 +80,8 @@ def picture_model(place: dict[str, Any], *, annotation_weight: float | str, **op
     """`PictureModel`, with a weight of the tags (rho); similar pictures by picture and tags, too."""
     own = Split(**place)
     changes = {"annotation_weight": annotation_weight, "max_iter": options["passes"]}
+    if "units" in options:
+        changes["n_components"] = options["units"]
     model = PictureModel(options=changes, random_state=options["seed"], n_jobs=1, verbose=0).fit(own.train)
     found = model.evaluate(own.test)
     wanted = ("f_measure", "precision", "recall", "n_plus", "accuracy")

@@ -231,14 +231,21 @@ class Run:
 
     def corpus(self, name: str, source: Any, **options: Any) -> Corpus:
         """The corpus of a split: opened, if it is built, otherwise built (or its building gone on with)."""
-        folder = self.folder / "corpora" / f"{_slug(name)}-{_digest([source.fingerprint, options])}"
-        if (folder / "corpus.json").is_file():
+        folder = self._corpus_folder(name, source, options)
+        if self.is_built(name, source, **options):
             try:
                 return Corpus.open(folder, pictures=source.folder)
             except ValueError:  # unfinished
                 pass
         self.log(f"words of {name}")
         return Corpus.build(source, folder, resume=folder.exists(), n_jobs=self.n_jobs, **options)
+
+    def is_built(self, name: str, source: Any, **options: Any) -> bool:
+        """Whether `corpus` would only have to open it."""
+        return (self._corpus_folder(name, source, options) / "corpus.json").is_file()
+
+    def _corpus_folder(self, name: str, source: Any, options: dict[str, Any]) -> Path:
+        return self.folder / "corpora" / f"{_slug(name)}-{_digest([source.fingerprint, options])}"
 
     @property
     def notes(self) -> list[str]:

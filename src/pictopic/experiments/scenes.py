@@ -156,16 +156,24 @@ class _Experiment:
     def corpus(self, split: int, kind: str) -> Corpus:
         """Words of a split's pictures, learnt from its training half, with global features of a kind."""
         if (split, kind) not in self._corpora:
-            train, test = self.splits[split]
-            extra: dict[str, Any] = {}
-            if kind != "words":
-                extra = {"features": (*FEATURES, *(["semantic"] if kind == "semantic" else []))}
-            self._corpora[split, kind] = self.run.corpus(
-                f"split {split + 1}, {kind}", self._part(np.sort(np.concatenate([train, test]))), preset="scenes",
-                n_words=N_WORDS, max_side=MAX_SIDE[self.dataset], min_tag_count=3, random_state=self.run.random_state,
-                codebook_rows=[self.names[i] for i in train], **extra,
-            )  # fmt: skip
+            name, source, options = self._words(split, kind)
+            self._corpora[split, kind] = self.run.corpus(name, source, **options)
         return self._corpora[split, kind]
+
+    def _words(self, split: int, kind: str) -> tuple[str, Source, dict[str, Any]]:
+        """Name, source and options of a corpus."""
+        train, test = self.splits[split]
+        options: dict[str, Any] = {
+            "preset": "scenes", "n_words": N_WORDS, "max_side": MAX_SIDE[self.dataset], "min_tag_count": 3,
+            "random_state": self.run.random_state, "codebook_rows": [self.names[i] for i in train],
+        }  # fmt: skip
+        if kind != "words":
+            options["features"] = (*FEATURES, *(["semantic"] if kind == "semantic" else []))
+        return f"split {split + 1}, {kind}", self._part(np.sort(np.concatenate([train, test]))), options
+
+    def _is_built(self, split: int, kind: str) -> bool:
+        name, source, options = self._words(split, kind)
+        return self.run.is_built(name, source, **options)
 
     def _part(self, rows: np.ndarray) -> Source:
         """Some rows of the source, as a source."""
@@ -211,7 +219,7 @@ class _Experiment:
         wanted = [
             (name, work, options) for name, (of_kind, work, options) in self._methods().items() if of_kind == kind
         ]
-        if self.run.budget.over:
+        if self.run.budget.over and not all(self._is_built(k, kind) for k in self.numbers):
             self.run.left_out += [name for name, *_ in wanted]
             return {name: [] for name, *_ in wanted}
         tasks = [self._task(name, k, work, kind, **options) for k in self.numbers for name, work, options in wanted]
