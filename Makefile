@@ -10,7 +10,7 @@ demo: $(STAMP)
 	$(BIN)/pictopic demo
 
 test: lint
-	$(BIN)/pytest -m "not slow" -n auto
+	$(BIN)/pytest -m "not slow" -n auto --dist loadgroup
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow

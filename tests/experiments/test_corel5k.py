@@ -11,6 +11,9 @@ from pictopic.experiments import corel5k
 from pictopic.experiments.run import Budget, Run
 from pictopic.experiments.split import Split
 
+# What is made once takes long: one process makes it for all.
+pytestmark = pytest.mark.xdist_group("corel5k")
+
 TAGGERS = [
     "most frequent", "neighbours, SPM", "neighbours, SIFT", "neighbours, SIFT and colours", "DocNADE", "SupDocNADE",
     "TagProp", "PictureModel",

@@ -18,6 +18,9 @@ from pictopic.experiments.results import Results
 from pictopic.experiments.run import Budget, Run
 from tests.conftest import made_photo
 
+# What is made once takes long: one process makes it for all.
+pytestmark = pytest.mark.xdist_group("mirflickr")
+
 CLASSES = ("city", "night", "sea")
 
 

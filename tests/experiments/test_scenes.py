@@ -13,6 +13,9 @@ from pictopic.experiments import scenes
 from pictopic.experiments.run import Budget, Run
 from pictopic.experiments.split import Split
 
+# What is made once takes long: one process makes it for all.
+pytestmark = pytest.mark.xdist_group("scenes")
+
 METHODS = [
     "most frequent", "SPM", "RBF SVM", "SVM, GIST and MPEG-7 too", "MMLDA", "LDA + SVM", "sLDA", "DocNADE",
     "SupDocNADE", "SupDeepDocNADE, 1 layer", "SupDeepDocNADE, 2 layers", "PictureModel",

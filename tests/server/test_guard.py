@@ -14,6 +14,9 @@ from pictopic.server.live import picture_id
 from pictopic.server.settings import Settings
 from tests.server.conftest import check_problem, files, picture, served
 
+# What is made once takes long: one process makes it for all.
+pytestmark = pytest.mark.xdist_group("server")
+
 UNKNOWN = "0" * 16
 
 

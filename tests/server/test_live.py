@@ -11,6 +11,9 @@ from pictopic.server.live import Live
 from pictopic.server.settings import Settings
 from tests.server.conftest import QUICK, files, picture, served
 
+# What is made once takes long: one process makes it for all.
+pytestmark = pytest.mark.xdist_group("server")
+
 
 @pytest.fixture(scope="module")
 def other(learnt):

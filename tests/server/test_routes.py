@@ -10,6 +10,9 @@ from pictopic import PictureModel
 from pictopic.server.live import picture_id
 from tests.server.conftest import check_problem, files, picture, served
 
+# What is made once takes long: one process makes it for all.
+pytestmark = pytest.mark.xdist_group("server")
+
 
 def test_annotate_gives_what_the_model_gives(client, learnt, scenes):
     path = scenes / learnt.corpus_.file_names[3]
