@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.scenes import SCENES, write_scenes
+from pictopic.corpus.stages import Progress, silent
 from pictopic.picture_model import PictureModel
 from pictopic.report import Report, write_report
 from pictopic.report import collect as collecting
@@ -17,7 +17,6 @@ from pictopic.report.contents import Method, Step
 from pictopic.report.figures import MEASURES, NOTES, compare, highlights
 from pictopic.report.tables import text_table
 
-Progress = Callable[[str, int, int], None]
 LEAST_PICTURES = 5 * len(SCENES)
 _MODELS = {"SupDocNADE": "shallow", "SupDeepDocNADE": "deep"}
 _TEST_SHARE = 0.25
@@ -25,11 +24,7 @@ _FEATURES = ("gist", "mpeg7")
 _MAX_SIDE = 480  # pixels: the scenes are smaller, but what the model is tried on may not be
 
 
-def _silent(stage: str, done: int, total: int) -> None:
-    """No progress is shown."""
-
-
-def run(folder: Path, seed: int = 0, n: int = 400, progress: Progress = _silent) -> str:
+def run(folder: Path, seed: int = 0, n: int = 400, progress: Progress = silent) -> str:
     """Make up pictures, learn from them, and write a report on those that were kept aside.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pictopic.experiments.figures import COLOURS, draw_curve, points_of, published_of, render_curve, slug
+from pictopic.experiments.figures import COLOURS, draw_curve, points_of, published_of, render_curve
 from pictopic.experiments.results import Curve, Series
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -198,7 +198,3 @@ def test_nothing_is_written_if_drawing_fails(tmp_path):
     with pytest.raises(ValueError, match="zip"):
         draw_curve(Curve("bad", "", "x", "y", [Series("a", [1, 2], [[1]])]), tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_name_without_latin_letters_still_names_a_file():
-    assert slug("日本語") == "unnamed"

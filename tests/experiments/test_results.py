@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pictopic.experiments.results import Curve, Figure, Measure, Results, Row, Series, Table, mean_and_std
+from pictopic.experiments.results import Curve, Figure, Measure, Results, Row, Series, Table, mean_and_std, slug
 
 
 def made():
@@ -43,3 +43,7 @@ def test_a_file_that_is_something_else_is_refused(tmp_path, text):
 def test_the_deviation_is_that_of_a_sample():
     assert mean_and_std([1.0, 3.0]) == (2.0, pytest.approx(2**0.5))
     assert mean_and_std([1.0]) == (1.0, 0.0)
+
+
+def test_name_without_latin_letters_still_names_a_file():
+    assert slug("日本語") == "unnamed"

@@ -23,7 +23,7 @@ METHODS = [
 
 
 SMALL = {
-    "N_WORDS": 10, "N_SPLITS": 2, "TOPICS": (3, 6), "PASSES": 2, "WEIGHTS": (1.0, 10.0), "_LDA_TOPICS": 4,
+    "N_WORDS": 10, "N_SPLITS": 2, "TOPICS": (3, 6), "PASSES": 2, "WEIGHTS": (1.0, 10.0), "_LDA_TOPICS": 6,
     "ONE_LAYER": {"topics": 8, "passes": 3, "patience": 2}, "PER_CLASS": {"labelme": 10, "uiuc-sports": None},
     "find_spec": lambda name: None,
 }  # fmt: skip
@@ -105,6 +105,23 @@ def test_curves_have_all_variants_and_numbers_of_topics(finished):
     for series in topics.series + variants.series:
         assert series.x == [3.0, 6.0]
         assert [len(values) for values in series.values] == [2, 2]
+
+
+def test_the_table_and_the_curve_share_what_they_have_in_common(finished):
+    folder, _ = finished
+    done = [path.name.rpartition("-")[0] for path in (folder / "cells").iterdir()]
+    assert len(done) == len(set(done))
+    assert "slda-3-topics-split-1" in done
+    assert "slda-6-topics-split-1" not in done  # it is the table's
+    assert "slda-split-1" in done
+
+
+def test_all_kinds_of_features_have_the_same_words(finished):
+    words, features = (
+        Corpus.open(next((finished[0] / "corpora").glob(f"split-1-{kind}-*"))) for kind in ("words", "features")
+    )
+    np.testing.assert_array_equal(words.codebook.centres, features.codebook.centres)
+    assert (words.X != features.X).nnz == 0
 
 
 def test_figures_are_drawn(finished):

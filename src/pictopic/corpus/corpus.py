@@ -19,16 +19,12 @@ from pictopic.corpus.features_file import read_features
 from pictopic.corpus.rows import CountsInParts, DenseRows, RowReader, RowsInParts
 from pictopic.corpus.source import Source, read_source
 from pictopic.corpus.splits import labels_as_y, rows_by_value, split_rows
-from pictopic.corpus.stages import Progress, Settings
+from pictopic.corpus.stages import Progress, Settings, silent
 from pictopic.corpus.store import CODEBOOK, SHARDS, SKIPPED, VOCABULARY, Manifest, Shard
 from pictopic.words.codebook import Codebook
 from pictopic.words.extract import Extractor, WordOptions
 from pictopic.words.tags import TagRules
 from pictopic.words.vocabulary import Vocabulary
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    """No progress is shown."""
 
 
 class Corpus:
@@ -110,7 +106,7 @@ class Corpus:
         n_jobs: int | None = -1,
         resume: bool = False,
         strict: bool = False,
-        progress: Progress = _silent,
+        progress: Progress = silent,
         **words: Any,
     ) -> Corpus:
         """Turn a folder of pictures, or another source, into a corpus.
@@ -381,7 +377,7 @@ class Corpus:
         n_jobs: int | None = -1,
         resume: bool = False,
         strict: bool = False,
-        progress: Progress = _silent,
+        progress: Progress = silent,
         **columns: Any,
     ) -> Corpus:
         """Add pictures, with the same codebook and options.

@@ -32,6 +32,10 @@ _ROWS_AT_A_TIME = 4096  # of sources that need no pictures read
 Progress = Callable[[str, int, int], None]  # stage, done, of how many
 
 
+def silent(stage: str, done: int, total: int) -> None:
+    """No progress is shown."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a build does, apart from where it comes from and goes to; the same settings give the same bytes."""

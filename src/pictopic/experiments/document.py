@@ -13,8 +13,8 @@ from urllib.parse import quote
 from rich.cells import cell_len
 
 from pictopic.experiments.columns import Column, curve_columns, notes_of, table_columns
-from pictopic.experiments.figures import in_unit, render_curve, slug
-from pictopic.experiments.results import FILE, Curve, Figure, Results, Table, plain
+from pictopic.experiments.figures import in_unit, render_curve
+from pictopic.experiments.results import FILE, Curve, Figure, Results, Table, plain, slug
 from pictopic.files import write_bytes, write_text
 
 MARKDOWN = "results.md"

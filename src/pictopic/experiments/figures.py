@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 import math
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from pictopic.experiments.results import Curve, Figure, Series, mean_and_std
+from pictopic.experiments.results import Curve, Figure, Series, mean_and_std, slug
 from pictopic.files import write_bytes
 
 if TYPE_CHECKING:
@@ -120,18 +119,6 @@ def render_curve(curve: Curve, kind: Literal["svg", "png"]) -> bytes:
         unwanted = ("Date", "Creator") if kind == "svg" else ("Software",)
         page.savefig(content, format=kind, dpi=_DPI, metadata=dict.fromkeys(unwanted))
     return content.getvalue()
-
-
-def slug(name: str) -> str:
-    """A name as part of a file's name.
-
-    Examples
-    --------
-    >>> from pictopic.experiments.figures import slug
-    >>> slug("Accuracy (LabelMe), 2 x 2")
-    'accuracy-labelme-2-x-2'
-    """
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "unnamed"
 
 
 def in_unit(title: str, percent: bool) -> str:

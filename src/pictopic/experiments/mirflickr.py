@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from pictopic.corpus.source import Source
 from pictopic.experiments import mirflickr_methods as methods
-from pictopic.experiments.figures import draw_curve, slug
+from pictopic.experiments.figures import draw_curve
 from pictopic.experiments.mirflickr_data import (
     MAX_TAGS,
     N_SPLITS,
@@ -24,7 +24,7 @@ from pictopic.experiments.mirflickr_data import (
     open_collection,
 )
 from pictopic.experiments.mirflickr_pictures import draw, illustrate
-from pictopic.experiments.results import Curve, Figure, Measure, Results, Row, Series, Table
+from pictopic.experiments.results import Curve, Figure, Measure, Results, Row, Series, Table, slug
 from pictopic.experiments.run import Cell, Run, largest_peak, versions
 from pictopic.files import write_bytes
 from pictopic.models.persistence import load

@@ -71,7 +71,8 @@ def reproduce(
         raise LAYOUTS[name].missing(data, "the folder of the data")
     experiment = EXPERIMENTS[name]
     n_jobs = cpu_count() if n_jobs == -1 else n_jobs
-    time = Budget(budget, experiment.full_minutes(data) / n_jobs)
+    # How long all of it takes is known only from a look at the data, which takes long itself.
+    time = Budget(budget, 1.0 if budget is None else experiment.full_minutes(data) / n_jobs)
     started = Run(out, time, random_state=random_state, n_jobs=n_jobs, log=log)
     try:
         results = experiment.run(data, started)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -215,3 +216,15 @@ def plain(value: Any) -> Any:
 def mean_and_std(values: list[float]) -> tuple[float, float]:
     """Mean and standard deviation (that of a sample; 0 for a single value)."""
     return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
+def slug(name: str) -> str:
+    """A name as part of a file's name.
+
+    Examples
+    --------
+    >>> from pictopic.experiments.results import slug
+    >>> slug("Accuracy (LabelMe), 2 x 2")
+    'accuracy-labelme-2-x-2'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "unnamed"

@@ -18,8 +18,9 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from pictopic.corpus.corpus import Corpus
-from pictopic.experiments.results import plain
+from pictopic.experiments.results import plain, slug
 from pictopic.files import write_text
+from pictopic.words.codebook import Codebook
 
 T = TypeVar("T")
 _PACKAGES = ("pictopic", "numpy", "scipy", "scikit-learn", "torch", "numba")
@@ -167,7 +168,6 @@ class Run:
         self.left_out: list[str] = []
         self.options: dict[str, dict[str, Any]] = {}
         self.done: dict[str, Cell] = {}
-        (folder / "cells").mkdir(parents=True, exist_ok=True)
 
     def cell(self, key: str, work: Callable[[], dict[str, Any]], **options: Any) -> Cell | None:
         """The figures of one part: read, if it is done, otherwise worked out.
@@ -219,7 +219,7 @@ class Run:
         return [self._note(task.key, task.options, _read_cell(path)) for task, path in zip(tasks, paths, strict=True)]
 
     def _path(self, key: str, options: dict[str, Any]) -> Path:
-        return self.folder / "cells" / f"{_slug(key)}-{_digest([key, options])}.json"
+        return self.folder / "cells" / f"{slug(key)}-{_digest([key, options])}.json"
 
     def _note(self, key: str, options: dict[str, Any], cell: Cell | None) -> Cell | None:
         if cell is None:
@@ -229,8 +229,22 @@ class Run:
             self.done[key] = cell
         return cell
 
-    def corpus(self, name: str, source: Any, **options: Any) -> Corpus:
-        """The corpus of a split: opened, if it is built, otherwise built (or its building gone on with)."""
+    def corpus(self, name: str, source: Any, codebook: Codebook | None = None, **options: Any) -> Corpus:
+        """The corpus of a split: opened, if it is built, otherwise built (or its building gone on with).
+
+        Parameters
+        ----------
+        name : str
+        source : Source
+        codebook : Codebook, optional
+            What the same options would learn, if it is known already.
+        **options
+            Of `Corpus.build`.
+
+        Returns
+        -------
+        Corpus
+        """
         folder = self._corpus_folder(name, source, options)
         if self.is_built(name, source, **options):
             try:
@@ -238,14 +252,14 @@ class Run:
             except ValueError:  # unfinished
                 pass
         self.log(f"words of {name}")
-        return Corpus.build(source, folder, resume=folder.exists(), n_jobs=self.n_jobs, **options)
+        return Corpus.build(source, folder, codebook=codebook, resume=folder.exists(), n_jobs=self.n_jobs, **options)
 
     def is_built(self, name: str, source: Any, **options: Any) -> bool:
         """Whether `corpus` would only have to open it."""
         return (self._corpus_folder(name, source, options) / "corpus.json").is_file()
 
     def _corpus_folder(self, name: str, source: Any, options: dict[str, Any]) -> Path:
-        return self.folder / "corpora" / f"{_slug(name)}-{_digest([source.fingerprint, options])}"
+        return self.folder / "corpora" / f"{slug(name)}-{_digest([source.fingerprint, options])}"
 
     @property
     def notes(self) -> list[str]:
@@ -326,10 +340,6 @@ def _read_cell(path: Path) -> Cell | None:
         return Cell(content["key"], content["values"], content["seconds"], content["peak_memory_mb"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):  # missing, or damaged: worked out again
         return None
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:80]
 
 
 def _digest(content: Any) -> str:

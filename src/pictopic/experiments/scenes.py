@@ -157,7 +157,9 @@ class _Experiment:
         """Words of a split's pictures, learnt from its training half, with global features of a kind."""
         if (split, kind) not in self._corpora:
             name, source, options = self._words(split, kind)
-            self._corpora[split, kind] = self.run.corpus(name, source, **options)
+            # The words are the same with and without features.
+            codebook = None if kind == "words" else self.corpus(split, "words").codebook
+            self._corpora[split, kind] = self.run.corpus(name, source, codebook, **options)
         return self._corpora[split, kind]
 
     def _words(self, split: int, kind: str) -> tuple[str, Source, dict[str, Any]]:
@@ -266,6 +268,7 @@ class _Experiment:
     def _line_task(self, split: int, name: str, topics: int) -> Task:
         key = f"{name}, {topics} topics"
         if name == "sLDA":
+            key = name if topics == _LDA_TOPICS else key  # the table has it already
             return self._task(key, split, methods.slda, topics=topics)
         options: dict[str, Any] = {"topics": topics, "passes": self.passes, "regions": "2x2"}
         if name == "DocNADE":

@@ -89,7 +89,8 @@ def test_many_damaged_files_are_counted(scenes):
 def test_without_damage_there_is_no_warning(scenes):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        read_labelme(scenes)
+        source = read_labelme(scenes)
+    assert source.skipped == []
 
 
 def test_a_folder_without_pictures_is_an_error_that_names_what_is_missing(tmp_path):
