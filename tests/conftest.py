@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+# How long an example takes is nobody's fault: the first one loads compiled code, and machines are busy.
+settings.register_profile("pictopic", deadline=None)
+settings.load_profile("pictopic")
 
 
 @pytest.fixture
