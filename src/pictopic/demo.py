@@ -125,6 +125,8 @@ def _steps(folder: Path | None = None, test: Corpus | None = None) -> list[Step]
         picture = folder / "pictures" / test.file_names[0]
         command = f"pictopic annotate {shlex.quote(str(folder / 'model'))} {shlex.quote(str(picture))}"
         steps.append(Step("Ask the model that was just made for tags:", command))
+        explore = f"pictopic serve {shlex.quote(str(folder / 'model'))}"
+        steps.append(Step("Explore its pictures in the browser:", explore))
     return [
         *steps,
         Step(
@@ -133,7 +135,7 @@ def _steps(folder: Path | None = None, test: Corpus | None = None) -> list[Step]
         ),
         Step("Give tags to new pictures:", "pictopic annotate photos.model new/ --csv tags.csv"),
         Step("Find pictures:", "pictopic search photos.model --tags sea,boat --html found.html"),
-        Step("See what your collection is about:", "pictopic topics photos.model --html topics.html"),
+        Step("See what your collection is about, in the browser:", "pictopic serve photos.model"),
     ]
 
 

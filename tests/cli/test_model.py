@@ -1,11 +1,14 @@
 import csv
 import json
+import shutil
 
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from pictopic import PictureModel
 from pictopic.corpus.keywords import keywords
+from pictopic.tasks.decisions import Decisions
 from tests.cli.test_cli import run
 from tests.picture_model.conftest import model, pattern, patterns, write_patterns  # noqa: F401 - fixtures
 
@@ -109,6 +112,55 @@ def test_update_adds_pictures(tmp_path):
     assert len(run("search", str(tmp_path / "m"), "400.png", "-k", "99").stdout.splitlines()) == 49
 
 
+@pytest.fixture
+def decided(saved, tmp_path):
+    """The model at a place of its own, with two decisions beside it."""
+    shutil.copytree(saved, tmp_path / "m")
+    decisions = Decisions.beside(tmp_path / "m")
+    decisions.add("0.png", "lines", "accepted")
+    decisions.add("1.png", "lines", "rejected")
+    return tmp_path / "m"
+
+
+def test_update_learns_from_decisions_without_new_pictures(decided):
+    result = run("update", str(decided), "--passes", "1")
+    assert result.stdout.splitlines()[:2] == ["0 pictures more", "2 decisions used"], result.stderr
+    tags = PictureModel.load(decided).corpus_.tags
+    assert tags[:2] == [["spots", "blue", "lines"], ["blue"]]
+    assert len(Decisions.beside(decided)) == 2
+
+
+def test_update_can_leave_decisions_out(decided, tmp_path):
+    more = write_patterns(tmp_path / "more", range(400, 402))
+    found = json.loads(run("update", str(decided), str(more), "--no-decisions", "--passes", "1", "--json").stdout)
+    assert (found["rows"], found["decisions"]) == (102, 0)
+    assert PictureModel.load(decided).corpus_.tags[1] == ["lines", "blue"]
+
+
+def test_export_writes_what_was_decided_as_csv_and_sidecars(decided, tmp_path):
+    result = run("export", str(decided), "--accepted", str(tmp_path / "tags.csv"), "--xmp", str(tmp_path / "xmp"))
+    assert result.stdout.splitlines() == [
+        f"tags of 2 pictures: {tmp_path / 'tags.csv'}", f"2 XMP files of 2 pictures: {tmp_path / 'xmp'}",
+    ], result.stderr  # fmt: skip
+    assert (tmp_path / "tags.csv").read_text() == "file_name,tags\n0.png,spots;blue;lines\n1.png,blue\n"
+    assert keywords(tmp_path / "xmp" / "0.png") == ["spots", "blue", "lines"]
+
+
+def test_sidecars_are_not_written_beside_the_pictures(decided, patterns):  # noqa: F811
+    result = run("export", str(decided), "--xmp", str(patterns))
+    assert result.returncode == 2
+    assert "holds the pictures themselves" in result.stderr
+    assert list(patterns.glob("*.xmp")) == []
+
+
+def test_a_damaged_file_of_decisions_is_named_with_its_line(decided):
+    path = Decisions.beside(decided).path
+    path.write_text("nonsense\n" + path.read_text())
+    result = run("update", str(decided))
+    assert result.returncode == 2
+    assert f"{path}, line 1: not a decision" in result.stderr
+
+
 def test_export_writes_vectors(saved, tmp_path):
     run("export", saved, "--vectors", str(tmp_path / "v.parquet"))
     table = pq.read_table(tmp_path / "v.parquet")
@@ -124,6 +176,11 @@ def test_export_writes_vectors(saved, tmp_path):
         (["search", "SAVED", "--tags", "unknown"], "no picture of the collection has the tag"),
         (["annotate", "SAVED", "EMPTY"], "there is no picture in"),
         (["fit", "MISSING", "--out", "m"], "does not exist"),
+        (["update", "SAVED"], "there is nothing new"),
+        (["update", "SAVED", "--no-decisions"], "there is nothing new"),
+        (["update", "SAVED", "MISSING"], "does not exist"),
+        (["export", "SAVED"], "say what to write: --vectors FILE"),
+        (["export", "SAVED", "--accepted", "tags.csv"], "nothing is decided about tags yet"),
         (["fit", "EMPTY", "--out", "m", "--model", "wide"], "'auto', 'shallow' or 'deep'"),
     ],
 )

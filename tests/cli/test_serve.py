@@ -136,3 +136,16 @@ def test_without_the_extra_it_says_what_to_install(folder):  # noqa: F811
     assert result.returncode == 2
     assert "pip install 'pictopic[server]'" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_page_is_shown_in_the_browser_if_wanted(folder, tmp_path, monkeypatch):  # noqa: F811
+    browser, shown = tmp_path / "browser", tmp_path / "shown"
+    browser.write_text(f'#!/bin/sh\necho "$1" > "{shown}.part" && mv "{shown}.part" "{shown}"\n')
+    browser.chmod(0o755)
+    monkeypatch.setitem(ENVIRONMENT, "BROWSER", f"{browser} %s")
+    with serving(folder, "--open") as (_, address):
+        for _ in range(100):
+            if shown.exists():
+                break
+            time.sleep(0.1)
+        assert shown.read_text().strip() == address

@@ -1,4 +1,8 @@
+import os
+import shutil
+
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
@@ -6,6 +10,7 @@ from scipy import sparse
 
 from pictopic import Corpus, DeepDocNADE, SupDocNADE
 from pictopic.corpus import store
+from pictopic.words.tags import split_tags
 from tests.corpus.conftest import WORDS, write_metadata, write_pictures
 
 
@@ -260,9 +265,102 @@ def test_removing_everything_leaves_an_empty_corpus(corpus):
     assert empty.X.shape == (0, 28)
 
 
-def test_a_part_cannot_be_changed(corpus):
+def test_a_corpus_that_grew_meanwhile_keeps_what_is_new(corpus, tmp_path):
+    larger = corpus.append(more(tmp_path), n_jobs=1, new_tags=True)
+    smaller = corpus.remove(["0.jpg"])
+    np.testing.assert_array_equal(smaller.X.toarray(), larger.X.toarray()[1:])
+
+
+def test_other_tags_give_what_a_corpus_built_with_them_has(photos, sharded, tmp_path):
+    # Each tag as often as before, so that the words are in the same order.
+    changed = {"4.jpg": ["tag2", "all"], "5.jpg": ["tag1"], "9.jpg": [], "11.jpg": ["tag2", "all", "tag0"]}
+    rows = [
+        row | {"tags": ";".join(changed.get(row["file_name"], split_tags(row["tags"])))}
+        for row in write_pictures(photos, 12)
+    ]
+    write_metadata(photos, rows)
+    expected = Corpus.build(
+        photos, tmp_path / "anew", **WORDS, codebook=sharded.codebook, split_column="part", features=("cld",)
+    )
+    assert expected.vocabulary == sharded.vocabulary
+    found = sharded.retag(changed)
+    np.testing.assert_array_equal(found.X.toarray(), expected.X.toarray())
+    assert found.table().equals(expected.table())
+    np.testing.assert_array_equal(np.asarray(found.global_features), np.asarray(expected.global_features))
+    assert found.paths == expected.paths
+    assert Corpus.open(sharded.folder).tags == expected.tags
+
+
+def test_tags_that_are_no_words_are_kept_but_not_counted(corpus):
+    before = corpus.X.toarray()
+    found = corpus.retag({"0.jpg": [*corpus.tags[0], "  New  THING ", "new thing"]})
+    assert found.tags[0] == [*corpus.tags[0], "new thing"]
+    np.testing.assert_array_equal(found.X.toarray(), before)
+    assert found.vocabulary == corpus.vocabulary
+
+
+def test_only_the_shards_of_other_tags_are_written_again(sharded):
+    before = {path.name for path in (sharded.folder / "shards").iterdir()}
+    sharded.retag({"5.jpg": ["all"], "0.jpg": sharded.tags[0]})
+    after = {path.name for path in (sharded.folder / "shards").iterdir()}
+    assert len(before & after) == 2
+    assert len(after) == 3
+
+
+def test_the_same_tags_change_nothing_on_disk(corpus):
+    before = {path: path.stat().st_mtime_ns for path in corpus.folder.rglob("*")}
+    corpus.retag({"0.jpg": corpus.tags[0]})
+    assert {path: path.stat().st_mtime_ns for path in corpus.folder.rglob("*")} == before
+
+
+def test_a_corpus_that_shares_its_files_is_not_changed_with_the_other(corpus, tmp_path):
+    tags, X = corpus.tags, corpus.X.toarray()
+    shutil.copytree(corpus.folder, tmp_path / "linked", copy_function=os.link)
+    assert Corpus.open(tmp_path / "linked").retag({"0.jpg": []}).tags[0] == []
+    again = Corpus.open(corpus.folder)
+    assert again.tags == tags
+    np.testing.assert_array_equal(again.X.toarray(), X)
+
+
+def test_counts_that_came_without_tags_stay_when_a_tag_is_added(tmp_path):
+    """As in MIR Flickr, where tags are counts only."""
+    folder = tmp_path / "counts"
+    corpus = Corpus.build(_tags_only(tmp_path), folder, pictures="none")
+    table = pq.read_table(folder / "shards" / "000000" / "rows.parquet")
+    place = table.schema.get_field_index("tags")
+    nothing = pa.array([[] for _ in range(len(table))], pa.list_(pa.string()))
+    pq.write_table(table.set_column(place, "tags", nothing), folder / "shards" / "000000" / "rows.parquet")
+    expected = corpus.X.toarray()
+    expected[0, corpus.vocabulary.index("boat")] = 1
+    np.testing.assert_array_equal(Corpus.open(folder).retag({"1": ["boat"]}).X.toarray(), expected)
+
+
+def _tags_only(folder):
+    (folder / "metadata.csv").write_text("tags\nsea;sky\ntree;boat\n")
+    return folder / "metadata.csv"
+
+
+def test_other_tags_of_what_is_not_there_are_refused(corpus):
+    with pytest.raises(ValueError, match=r"'99\.jpg' is not in the collection"):
+        corpus.retag({"0.jpg": ["all"], "99.jpg": ["all"]})
+
+
+def test_other_tags_that_were_cut_off_leave_the_corpus_as_it_was(sharded, monkeypatch):
+    tags, X = sharded.tags, sharded.X.toarray()
+    monkeypatch.setattr(store.Manifest, "write", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        sharded.retag({"5.jpg": []})
+    monkeypatch.undo()
+    again = Corpus.open(sharded.folder)
+    assert again.tags == tags
+    np.testing.assert_array_equal(again.X.toarray(), X)
+    assert again.retag({"5.jpg": []}).tags[5] == []
+
+
+@pytest.mark.parametrize("change", [lambda part: part.remove(["0.jpg"]), lambda part: part.retag({"0.jpg": []})])
+def test_a_part_cannot_be_changed(corpus, change):
     with pytest.raises(ValueError, match="part of a corpus"):
-        corpus[:3].remove(["0.jpg"])
+        change(corpus[:3])
 
 
 def test_a_change_that_was_cut_off_leaves_the_corpus_as_it_was(corpus, tmp_path, monkeypatch):

@@ -1,8 +1,10 @@
 import json
 
+import numpy as np
 import pytest
 
 from pictopic import Corpus, PictureModel
+from pictopic.tasks.decisions import Decisions
 from tests.corpus.conftest import write_metadata
 from tests.picture_model.conftest import QUICK, pattern, write_patterns
 
@@ -11,7 +13,7 @@ def test_summary_compares_with_trivial_answers(model):
     lines = model.summary()
     n = model._fitted.n_validation
     assert 12 <= n <= 18
-    assert lines[0] == f"learnt from {100 - n} rows with SupDocNADE; on {n} others:"
+    assert lines[0] == f"learnt from 100 rows with SupDocNADE; on {n} of them, which were held out first:"
     assert "always the same" in lines[1]
     assert "with the most frequent 5" in lines[2]
     assert model.figures_["classes"] > model.figures_["classes_baseline"]
@@ -137,6 +139,80 @@ def test_update_takes_in_new_pictures(tmp_path):
     model.update(write_patterns(tmp_path / "more", range(400, 420)), passes=2)
     assert len(model.corpus_) == 60
     assert "400.png" in [name for name, _ in model.search(pattern(400)[0], k=60)]
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A model of forty pictures in a folder of its own, and the corpus it was made from."""
+    source = write_patterns(tmp_path / "photos", range(40))
+    corpus = Corpus.build(source, tmp_path / "corpus", n_words=12, regions="1x1", n_jobs=1)
+    PictureModel(**QUICK, model="shallow").fit(corpus).save(tmp_path / "model")
+    return tmp_path / "model", corpus
+
+
+def test_update_takes_in_decisions(saved):
+    folder, corpus = saved
+    decisions = Decisions.beside(folder)
+    decisions.add("0.png", "lines", "accepted")
+    decisions.add("0.png", corpus.tags[0][0], "rejected")
+    decisions.add("1.png", "unheard of", "accepted")
+    decisions.add("gone.png", "lines", "accepted")
+    model = PictureModel.load(folder, n_jobs=1, verbose=0).update(decisions=decisions.path, passes=2)
+    assert model.corpus_.tags[0] == [corpus.tags[0][1], "lines"]
+    assert model.corpus_.tags[1] == [*corpus.tags[1], "unheard of"]
+    changed = model.corpus_.X.toarray() - corpus.X.toarray()
+    lines, rejected = (corpus.vocabulary.index(tag) for tag in ("lines", corpus.tags[0][0]))
+    assert sorted(zip(*np.nonzero(changed), strict=True)) == sorted([(0, lines), (0, rejected)])
+    assert (changed[0, lines], changed[0, rejected]) == (1, -1)
+    model.save(folder)
+    again = PictureModel.load(folder, n_jobs=1, verbose=0)
+    assert again.corpus_.tags == model.corpus_.tags
+    assert len(decisions) == 4  # they are history
+
+
+def test_update_with_decisions_leaves_a_corpus_that_shares_files_alone(saved):
+    folder, corpus = saved
+    tags, X = corpus.tags, corpus.X.toarray()
+    Decisions.beside(folder).add("0.png", "lines", "accepted")
+    PictureModel.load(folder, n_jobs=1, verbose=0).update(decisions=Decisions.beside(folder), passes=1)
+    again = Corpus.open(corpus.folder)
+    assert again.tags == tags
+    np.testing.assert_array_equal(again.X.toarray(), X)
+
+
+def test_update_takes_in_pictures_and_decisions_about_them_at_once(saved, tmp_path):
+    folder, _ = saved
+    Decisions.beside(folder).add("400.png", "lines", "accepted")
+    more = write_patterns(tmp_path / "more", range(400, 404))
+    model = PictureModel.load(folder, n_jobs=1, verbose=0)
+    model.update(more, decisions=Decisions.beside(folder), passes=1)
+    assert len(model.corpus_) == 44
+    assert model.corpus_.tags[40] == [*pattern(400)[2], "lines"]
+
+
+def test_what_is_learnt_is_what_was_decided(saved):
+    """As many decisions that dots are lines as make the model believe it."""
+    folder, corpus = saved
+    decisions = Decisions.beside(folder)
+    for name, label in zip(corpus.file_names, corpus.labels, strict=True):
+        if label == "dots":
+            decisions.add(name, "lines", "accepted")
+            decisions.add(name, "spots", "rejected")
+    model = PictureModel.load(folder, n_jobs=1, verbose=0)
+    before = dict(model.annotate(pattern(200)[0], 4))
+    after = dict(model.update(decisions=decisions, passes=50).annotate(pattern(200)[0], 4))
+    assert before["spots"] > before["lines"]
+    assert after["lines"] > after["spots"]
+
+
+def test_update_without_anything_new_is_refused(model):
+    with pytest.raises(ValueError, match="a source of new pictures, decisions about tags, or both"):
+        model.update()
+
+
+def test_update_refuses_options_of_a_source_that_is_not_there(model, tmp_path):
+    with pytest.raises(TypeError, match="label_column is an option of new pictures"):
+        model.update(decisions=tmp_path / "decisions.jsonl", label_column="class")
 
 
 def test_topics_tell_what_goes_with_each_class(model):

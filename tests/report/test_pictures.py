@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pictopic.report.pictures import mosaic, thumbnail, word_picture
+from pictopic.report.pictures import thumbnail, word_picture
 from pictopic.words.codebook import Patch
 
 
@@ -26,19 +26,6 @@ def test_picture_that_cannot_be_read_is_grey_and_says_why(tmp_path):
     picture = thumbnail(tmp_path / "bad.jpg", "coast")
     assert opened(picture.uri).getpixel((5, 5)) == pytest.approx((128, 128, 128), abs=2)
     assert picture.alt.startswith("coast (")
-
-
-def test_mosaic_puts_tiles_row_by_row():
-    colours = ["red", "lime", "blue"]
-    page = mosaic([Image.new("RGB", (16, 16), colour) for colour in colours], columns=2, side=10)
-    assert [page.getpixel(place) for place in [(5, 5), (17, 5), (5, 17)]] == [(255, 0, 0), (0, 255, 0), (0, 0, 255)]
-
-
-def test_tiles_that_are_missing_are_grey():
-    page = mosaic([None, Image.new("RGB", (4, 4), "red")], columns=2, side=10)
-    assert page.getpixel((5, 5)) == (128, 128, 128)
-    assert page.getpixel((17, 17)) == (128, 128, 128)
-    assert page.getpixel((17, 5)) == (255, 0, 0)
 
 
 def test_word_is_shown_by_its_patches(tmp_path):

@@ -60,7 +60,7 @@ NAMES = st.one_of(
     ),
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50),
 )
-ROUTES = ("/api/v1/annotate", "/api/v1/classify", "/api/v1/search")
+ROUTES = tuple(f"/api/v1/{own}" for own in ("annotate", "classify", "search", "look", "explain?name=sky"))
 
 
 def _send(client, route, name, content):

@@ -53,11 +53,11 @@ def test_a_newer_model_takes_over_and_no_request_fails(place, learnt, other):
             for model in (other, learnt, other):
                 model.save(place)
                 _wait_for(lambda: client.get("/api/v1/pictures").json()["total"] == len(model.corpus_))  # noqa: B023
+            _wait_for(lambda: len(statuses) > 20)
         finally:
             stop.set()
             for thread in threads:
                 thread.join()
-        assert len(statuses) > 20
         assert set(statuses) == {200}
 
 
@@ -70,6 +70,10 @@ def test_who_has_the_old_model_can_still_ask_it_everything(place, other):
     assert len(old.topics()["units"]) > 1
     assert len(old.model.search(old.paths[0], k=96)) == 95
     assert old.model.similar_tags("sky", 3)
+    assert len(old.worked_out.get("map")) == 96
+    assert len(old.worked_out.get("odd")) == 96
+    assert old.worked_out.get("quality").n_held_out > 0
+    assert len(old.worked_out.get("suggestions").missing.of(0)) > 1
 
 
 def test_a_broken_model_is_not_taken(place, caplog):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pictopic.tasks.classify import LINEAR, OWN, SVM, ClassHead, _own_head, fit_class_head, sure_from
+from pictopic.tasks.classify import LINEAR, OWN, SVM, ClassHead, _own_head, fit_class_head, sure_from, temperature
 
 
 def blobs(rng, n=120, n_classes=3, spread=0.4):
@@ -72,6 +72,29 @@ def test_a_saved_head_is_read_again(rng, tmp_path):
     again = ClassHead.load(tmp_path, head.to_dict())
     np.testing.assert_array_equal(again.predict_proba(Z), head.predict_proba(Z))
     assert again.to_dict() == head.to_dict()
+
+
+def test_where_all_answers_are_right_none_is_certain():
+    scores = np.tile([5.0, 0.0], (20, 1))
+    t = temperature(scores, np.array(["a"] * 20, dtype=object), ["a", "b"])
+    np.testing.assert_allclose(softmax(scores / t)[:, 0], 21 / 22, atol=1e-3)
+
+
+def test_rows_of_a_class_that_the_head_does_not_know_do_not_count():
+    scores, y = np.array([[2.0, 0.0], [0.0, 1.0], [3.0, 1.0]]), np.array(["a", "a", "c"], dtype=object)
+    assert temperature(scores, y, ["a", "b"]) == temperature(scores[:2], y[:2], ["a", "b"])
+
+
+@pytest.mark.parametrize("quality", [1, -1])
+def test_learning_again_keeps_what_was_chosen(rng, quality):
+    Z, y, centres = blobs(rng)
+    own = (4 * quality * centres, -2 * quality * (centres**2).sum(axis=1))
+    head = fit_class_head(Z, y, *blobs(rng, n=90)[:2], own, list("abc"))
+    name, heat = head.name, head.temperature
+    moved = Z + 10.0  # as a network that was trained again would represent them
+    head.learn(moved, y, (own[0], own[1] - 10 * own[0].sum(axis=1)))
+    assert (head.name, head.temperature) == (name, heat)
+    assert np.mean(np.array(head.classes, dtype=object)[head.predict_proba(moved).argmax(axis=1)] == y) > 0.95
 
 
 def test_nothing_is_sure_where_most_answers_are_wrong():

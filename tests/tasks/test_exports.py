@@ -3,7 +3,7 @@ import csv
 import numpy as np
 from PIL import Image
 
-from pictopic.tasks.exports import cut_patch, write_tags, write_thumbnails
+from pictopic.tasks.exports import cut_patch, mosaic, write_tags, write_thumbnails
 from pictopic.words.codebook import Patch
 
 
@@ -37,3 +37,16 @@ def test_a_patch_is_cut_where_it_was_found(tmp_path):
 
 def test_a_patch_of_a_picture_that_is_gone_is_none(tmp_path):
     assert cut_patch(Patch("a.png", 12, 20, 4), tmp_path / "a.png", None) is None
+
+
+def test_mosaic_puts_tiles_row_by_row():
+    colours = ["red", "lime", "blue"]
+    page = mosaic([Image.new("RGB", (16, 16), colour) for colour in colours], columns=2, side=10)
+    assert [page.getpixel(place) for place in [(5, 5), (17, 5), (5, 17)]] == [(255, 0, 0), (0, 255, 0), (0, 0, 255)]
+
+
+def test_tiles_that_are_missing_are_grey():
+    page = mosaic([None, Image.new("RGB", (4, 4), "red")], columns=2, side=10)
+    assert page.getpixel((5, 5)) == (128, 128, 128)
+    assert page.getpixel((17, 17)) == (128, 128, 128)
+    assert page.getpixel((17, 5)) == (255, 0, 0)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from pictopic import Corpus
-from pictopic.tasks.fitting import Rows, choose_parts, known_rows, usable_labels
+from pictopic import Corpus, SupDeepDocNADE
+from pictopic.tasks.fitting import Rows, choose_parts, fit_everything, known_rows, refit, usable_labels
 
 
 def rows():
@@ -66,6 +66,68 @@ def test_parts_of_a_part_are_numbered_within_it(tmp_path):
     train, held_out = choose_parts(corpus[100:])
     assert sorted([*train, *held_out]) == list(range(200))
     assert len(held_out) == 30
+
+
+def learnt(tmp_path, n=90, **options):
+    """Of rows of two tags; the second tells the class."""
+    rng = np.random.RandomState(0)
+    lines = [f"{'abcd'[rng.randint(4)]};{'xy'[k % 2]},{'ab'[k % 2]}" for k in range(n)]
+    corpus = tagged(tmp_path, ["tags,label", *lines])
+    options = {"max_iter": 30, **options}
+    return corpus, fit_everything(corpus, kind="deep", random_state=0, n_jobs=1, verbose=0, options=options)
+
+
+def test_all_rows_are_learnt_from_as_often_as_was_best(tmp_path):
+    corpus, fitted = learnt(tmp_path)
+    scores = fitted.network.estimator.history_["validation_score"]
+    again = SupDeepDocNADE(**fitted.network.estimator.get_params())
+    again.set_params(max_iter=int(np.argmax(scores)) + 1, validation_fraction=None).fit(corpus.X, corpus.labels)
+    np.testing.assert_array_equal(again.parameters_["U"], fitted.network.estimator.parameters_["U"])
+
+
+def test_what_is_told_of_held_out_rows_comes_from_a_network_that_has_not_seen_them(tmp_path):
+    corpus, fitted = learnt(tmp_path)
+    _, held_out = choose_parts(corpus)
+    np.testing.assert_array_equal(fitted.held_out.rows, held_out)
+    right = np.array(fitted.head.classes)[fitted.held_out.class_proba.argmax(axis=1)] == corpus.labels[held_out]
+    assert fitted.figures["classes"] == np.mean(right)
+    now = fitted.head.predict_proba(fitted.network.represent(Rows.of(corpus)[held_out]))
+    assert not np.array_equal(now, fitted.held_out.class_proba)
+
+
+def test_going_on_keeps_what_was_known_of_held_out_rows(tmp_path):
+    corpus, fitted = learnt(tmp_path)
+    told, figures = fitted.held_out.class_proba.copy(), dict(fitted.figures)
+    before = fitted.network.estimator.parameters_["U"].copy()
+    again = refit(fitted, corpus, passes=3)
+    np.testing.assert_array_equal(again.held_out.class_proba, told)
+    assert again.figures == figures
+    assert not np.array_equal(again.network.estimator.parameters_["U"], before)
+    assert (again.network.estimator.max_iter, again.network.estimator.warm_start) == (30, False)
+
+
+def test_a_collection_that_has_become_large_enough_is_learnt_anew(tmp_path):
+    corpus, fitted = learnt(tmp_path, n=120)
+    few = fit_everything(corpus[:40], kind="deep", random_state=0, n_jobs=1, verbose=0, options={"max_iter": 30})
+    assert few.held_out is None
+    again = refit(few, corpus, passes=1)
+    np.testing.assert_array_equal(again.held_out.class_proba, fitted.held_out.class_proba)
+
+
+def test_after_an_interruption_the_trial_answers(tmp_path, monkeypatch):
+    scores = iter([-3.0, -1.0, -2.0])
+
+    def impatient(theta):
+        if (score := next(scores, None)) is None:
+            raise KeyboardInterrupt
+        return score
+
+    monkeypatch.setattr(SupDeepDocNADE, "_validator", lambda self, *arguments: impatient)
+    with pytest.warns(UserWarning, match="the model of epoch 2"):
+        corpus, fitted = learnt(tmp_path)
+    assert fitted.network.estimator.history_["validation_score"] == [-3.0, -1.0, -2.0]
+    Z = fitted.network.represent(Rows.of(corpus)[fitted.held_out.rows])
+    np.testing.assert_array_equal(fitted.head.predict_proba(Z), fitted.held_out.class_proba)
 
 
 def test_a_small_collection_has_no_held_out_part(tmp_path):

@@ -114,7 +114,7 @@ def fit(
         learner.fit(given, progress=progress, **({} if isinstance(given, Corpus) else columns))
         progress("learning topics", 1, 1)
     learner.save(out)
-    lines = [*learner.summary(), f"Written: {out}.  Try: pictopic annotate {out} PICTURE"]
+    lines = [*learner.summary(), f"Written: {out}.  Try: pictopic serve {out}"]
     answer({"model": str(out), "rows": len(learner.corpus_), "figures": learner.figures_}, lines, as_json)
 
 
@@ -297,42 +297,107 @@ def evaluate(
 @app.command()
 def update(
     model: _Model,
-    source: Annotated[Path, typer.Argument(help="More pictures.")],
+    source: Annotated[
+        Path | None, typer.Argument(help="More pictures; may be left out if there are decisions.")
+    ] = None,
+    use_decisions: Annotated[
+        bool, typer.Option("--decisions/--no-decisions", help="Learn from what was decided about tags.")
+    ] = True,
     passes: Annotated[int, typer.Option(help="Passes over the whole collection.")] = 20,
     label_column: _LabelColumn = "label",
     tags_column: _TagsColumn = "tags",
     as_json: JSON = False,
 ) -> None:
-    """Take more pictures into a model, without starting over.
+    """Take more pictures, or decisions about tags, into a model, without starting over.
 
-    Example: pictopic update photos.model new-photos
-    """
+    Tags that you accepted or rejected in the page of pictopic serve are in MODEL.decisions.jsonl, beside the model: the
+    collection gets them, and the model learns from them.  The file stays as it is.
+
+    \b
+    Example:
+      pictopic update photos.model new-photos
+      pictopic update photos.model
+      pictopic update photos.model new-photos --no-decisions
+    """  # noqa: D301 - the help needs the character itself: it keeps line breaks
+    from pictopic.tasks.decision_files import decisions_about
+    from pictopic.tasks.decisions import Decisions
+
     loaded = _load(model)
     loaded.verbose = 0
     before = len(loaded.corpus_)
     with misuse():
-        if not source.exists():
+        if source is not None and not source.exists():
             raise ValueError(f"{source} does not exist")
-    loaded.update(source, passes=passes, label_column=label_column, tags_column=tags_column)
+        decisions = Decisions.beside(model) if use_decisions else None
+        known = [] if decisions is None else decisions_about(decisions, loaded.corpus_.file_names)
+        if source is None and not known:
+            raise ValueError(
+                f"there is nothing new: name more pictures, or decide about tags in pictopic serve {model}"
+            )
+    columns = {} if source is None else {"label_column": label_column, "tags_column": tags_column}
+    loaded.update(source, decisions=decisions, passes=passes, **columns)
     loaded.save(model)
-    lines = [f"{len(loaded.corpus_) - before:,} pictures more", *loaded.summary()]
-    answer({"rows": len(loaded.corpus_), "figures": loaded.figures_}, lines, as_json)
+    lines = [f"{len(loaded.corpus_) - before:,} pictures more", f"{len(known):,} decisions used", *loaded.summary()]
+    answer({"rows": len(loaded.corpus_), "decisions": len(known), "figures": loaded.figures_}, lines, as_json)
 
 
 @app.command()
 def export(
     model: _Model,
-    vectors: Annotated[Path, typer.Option(help="Parquet file: file_name, labels, tags, vector.")],
+    vectors: Annotated[Path | None, typer.Option(help="Parquet file: file_name, labels, tags, vector.")] = None,
+    accepted: Annotated[
+        Path | None, typer.Option(help="CSV file of the pictures whose tags you decided about: file_name, tags.")
+    ] = None,
+    xmp: Annotated[
+        Path | None, typer.Option(help="Folder for their XMP files; not the one where the pictures are.")
+    ] = None,
     as_json: JSON = False,
 ) -> None:
-    """Write the pictures' representations for other programs.
+    """Write the pictures' representations, or the tags that you decided about, for other programs.
 
-    Example: pictopic export photos.model --vectors vectors.parquet
-    """
-    from pictopic.tasks.exports import write_vectors
+    The CSV and the XMP files have all tags of a picture: with those you accepted in the page of pictopic serve, without
+    those you rejected.  pictopic build reads the CSV, photo managers read the XMP files.
 
+    \b
+    Example:
+      pictopic export photos.model --vectors vectors.parquet
+      pictopic export photos.model --accepted tags.csv --xmp sidecars
+    """  # noqa: D301 - the help needs the character itself: it keeps line breaks
+    if vectors is None and accepted is None and xmp is None:
+        raise MisuseError("say what to write: --vectors FILE, --accepted FILE or --xmp FOLDER")
     loaded = _load(model)
-    shape = write_vectors(vectors, loaded.corpus_, loaded.vectors)
-    answer(
-        {"rows": shape[0], "dimensions": shape[1]}, [f"{shape[0]:,} vectors of {shape[1]} numbers: {vectors}"], as_json
-    )
+    written: dict[str, int] = {}
+    lines = []
+    if accepted is not None or xmp is not None:
+        written |= _export_tags(model, loaded.corpus_, accepted, xmp)
+    if accepted is not None:
+        lines.append(f"tags of {written['pictures']:,} pictures: {accepted}")
+    if xmp is not None:
+        lines.append(f"{written['sidecars']:,} XMP files of {written['pictures']:,} pictures: {xmp}")
+    if vectors is not None:
+        from pictopic.tasks.exports import write_vectors
+
+        written["rows"], written["dimensions"] = write_vectors(vectors, loaded.corpus_, loaded.vectors)
+        lines.append(f"{written['rows']:,} vectors of {written['dimensions']} numbers: {vectors}")
+    answer(written, lines, as_json)
+
+
+def _export_tags(model: Path, corpus: Corpus, accepted: Path | None, xmp: Path | None) -> dict[str, int]:
+    """Write the tags that were decided about; of how many pictures."""
+    from pictopic.files import write_text
+    from pictopic.tasks.decision_files import decided_tags, sidecars, write_sidecars
+    from pictopic.tasks.decisions import Decisions
+    from pictopic.tasks.exports import tags_csv
+
+    with misuse():
+        tags = decided_tags(Decisions.beside(model), corpus.file_names, corpus.tags)
+        if not tags:
+            raise ValueError(f"nothing is decided about tags yet: look at pictures in pictopic serve {model}")
+        written = {"pictures": len(tags)}
+        if xmp is not None:
+            found = sidecars(tags, corpus.file_names)
+            write_sidecars(xmp, found)
+            written["sidecars"] = len(found)
+    if accepted is not None:
+        write_text(accepted, tags_csv(tags.items()))
+    return written

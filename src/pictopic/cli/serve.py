@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -24,15 +26,23 @@ def serve(
     workers: Annotated[int, typer.Option(min=1, help="Processes, each with the model in memory.")] = 1,
     max_upload_mb: Annotated[float, typer.Option(min=0.001, help="How large a request may be.")] = 20.0,
     pictures: Annotated[Path | None, typer.Option(help="Where the collection's pictures are, if they moved.")] = None,
+    open_page: Annotated[
+        bool | None, typer.Option("--open/--no-open", help="Show the page in the browser.  [if there is a screen]")
+    ] = None,
 ) -> None:
-    """Answer questions of other programs over HTTP (REST, JSON).
+    """Explore a collection in the browser, and answer questions of other programs over HTTP (REST, JSON).
 
-    Only this machine can ask, unless you give another --host; then clients must send a token.  /docs says what can be
-    asked.  A model that is fitted or updated anew is taken up without a restart.
+    The page shows what the model says of a picture, searches, maps the collection, reviews its tags and tells how good
+    it is.  Decisions about tags go to MODEL.decisions.jsonl, never into pictures.  Only this machine can ask, unless
+    you give another --host; then the page asks for a token.  /docs says what programs can ask.  A model that is fitted
+    or updated anew is taken up without a restart.
 
     \b
     Example:
       pictopic serve photos.model
+
+    \b
+    For programs:
       curl -F pictures=@new.jpg 'http://127.0.0.1:8000/api/v1/annotate?k=3'
       curl 'http://127.0.0.1:8000/api/v1/search?tags=sea,boat'
 
@@ -62,4 +72,10 @@ def serve(
         pictures=None if pictures is None else pictures.absolute(),
     )  # fmt: skip
     with misuse():
-        run(model, settings, host, port, workers)
+        run(model, settings, host, port, workers, here and _has_screen() if open_page is None else open_page)
+
+
+def _has_screen() -> bool:
+    """Whether somebody sits here who could see a browser."""
+    windows = sys.platform in ("darwin", "win32") or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
+    return windows and sys.stderr.isatty()

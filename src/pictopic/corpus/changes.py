@@ -1,18 +1,20 @@
-"""Removing rows from a corpus, and writing one for other programs."""
+"""Removing rows from a corpus, giving them other tags, and writing one for other programs."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from scipy import sparse
 
-from pictopic.corpus.store import SHARDS, Block, Manifest, Shard, write_shards
+from pictopic.corpus.store import SCHEMA, SHARDS, Block, Manifest, Shard, write_shards
+from pictopic.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from pictopic.corpus.corpus import Corpus
@@ -22,16 +24,55 @@ _CHUNK = 1024  # rows that are read at a time
 
 def remove(corpus: Corpus, names: set[str]) -> None:
     """Write the shards with these pictures again, without them; see `Corpus.remove`."""
+
+    def without(shard: Shard) -> Iterator[Block] | None:
+        keep = np.array([name not in names for name in shard.table(["file_name"])["file_name"].to_pylist()])
+        return None if keep.all() else _blocks(shard, np.flatnonzero(keep), len(corpus.vocabulary))
+
+    _write_again(corpus, without)
+
+
+def retag(corpus: Corpus, tags: Mapping[str, list[str]]) -> None:
+    """Write the shards with these pictures again, with other tags; see `Corpus.retag`."""
+
+    def with_tags(shard: Shard) -> Iterator[Block] | None:
+        rows = shard.table(["file_name", "tags"]).to_pylist()
+        if all(tags.get(row["file_name"], row["tags"] or []) == (row["tags"] or []) for row in rows):
+            return None
+        blocks = _blocks(shard, np.arange(len(rows)), len(corpus.vocabulary))
+        return (_retagged(block, tags, corpus.vocabulary) for block in blocks)
+
+    _write_again(corpus, with_tags)
+
+
+def _retagged(block: Block, tags: Mapping[str, list[str]], vocabulary: Vocabulary) -> Block:
+    before = [own or [] for own in block.rows["tags"].to_pylist()]
+    names = block.rows["file_name"].to_pylist()
+    after = [tags.get(name, own) for name, own in zip(names, before, strict=True)]
+    # What changes, and nothing else: counts that came with a source need not be those of its tags.
+    visual, annotation = block.counts[:, : vocabulary.n_pairs], block.counts[:, vocabulary.n_pairs :]
+    annotation = sparse.csr_array(annotation + vocabulary.count_tags(after) - vocabulary.count_tags(before))
+    annotation.data = np.maximum(annotation.data, 0)
+    annotation.eliminate_zeros()
+    counts = sparse.csr_array(sparse.hstack([visual, annotation], format="csr", dtype=np.int32))
+    place = block.rows.schema.get_field_index("tags")
+    rows = block.rows.set_column(place, SCHEMA.field("tags"), pa.array(after, SCHEMA.field("tags").type))
+    return Block(counts, block.features, rows)
+
+
+def _write_again(corpus: Corpus, change: Callable[[Shard], Iterator[Block] | None]) -> None:
+    """Write what `change` makes of each shard to new ones; None: the shard stays.  The manifest comes last."""
     manifest, shards = Manifest.read(corpus.folder), []
     for entry in manifest.shards:
-        shard = Shard(corpus.folder / SHARDS / entry["name"], entry["n_rows"], manifest.n_features)
-        keep = np.array([name not in names for name in shard.table(["file_name"])["file_name"].to_pylist()])
-        if keep.all():
+        changed = change(Shard(corpus.folder / SHARDS / entry["name"], entry["n_rows"], manifest.n_features))
+        if changed is None:
             shards.append(entry)
         else:
-            written = write_shards(corpus.folder, manifest, _blocks(shard, np.flatnonzero(keep), manifest.n_words))
+            written = write_shards(corpus.folder, manifest, changed)
             shards += [new | {"pictures": entry["pictures"]} for new in written]
     unused = {entry["name"] for entry in manifest.shards} - {entry["name"] for entry in shards}
+    if not unused:
+        return
     manifest.shards = shards
     manifest.write(corpus.folder)
     for name in unused:

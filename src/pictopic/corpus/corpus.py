@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from pictopic.corpus.stages import Progress, Settings, silent
 from pictopic.corpus.store import CODEBOOK, SHARDS, SKIPPED, VOCABULARY, Manifest, Shard
 from pictopic.words.codebook import Codebook
 from pictopic.words.extract import Extractor, WordOptions
-from pictopic.words.tags import TagRules
+from pictopic.words.tags import TagRules, split_tags
 from pictopic.words.vocabulary import Vocabulary
 
 
@@ -423,17 +423,34 @@ class Corpus:
         Corpus
             Without them.
         """
-        self._check_whole()
         names = {file_names} if isinstance(file_names, str) else set(file_names)
-        unknown = sorted(names - set(self.file_names))
-        if unknown:
-            raise ValueError(f"{unknown[0]!r} is not in the collection")
-        changes.remove(self, names)
+        self._check_whole(names)
+        changes.remove(Corpus.open(self.folder), names)  # as it is now
         return Corpus.open(self.folder)
 
-    def _check_whole(self) -> None:
+    def retag(self, tags: Mapping[str, Sequence[str]]) -> Corpus:
+        """Give pictures other tags; the words of the vocabulary stay as they are.
+
+        Parameters
+        ----------
+        tags : dict of str to sequence of str
+            All tags of each picture to change, by its file name.  A name that is not there is an error.
+
+        Returns
+        -------
+        Corpus
+            With the same rows; tags that are no words are kept, but not counted.
+        """
+        self._check_whole(set(tags))
+        changes.retag(Corpus.open(self.folder), {name: split_tags(list(own)) for name, own in tags.items()})
+        return Corpus.open(self.folder)
+
+    def _check_whole(self, names: Set[str] = frozenset()) -> None:
         if self._rows is not None:
             raise ValueError("this is a part of a corpus; open the whole with Corpus.open to change it")
+        unknown = sorted(names - set(self.file_names)) if names else []
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is not in the collection")
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one Parquet file, for other programs.

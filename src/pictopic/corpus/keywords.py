@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from xml.parsers import expat
 from xml.sax.saxutils import escape
@@ -19,6 +21,7 @@ _ITEM = "http://www.w3.org/1999/02/22-rdf-syntax-ns# li"
 _TOOLKIT = b'x:xmptk="pictopic"'
 _MAX_SIDECAR = 4 << 20  # bytes; a usual one has some thousand
 _XMP_TAG = 700
+_NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def keywords(path: str | os.PathLike[str]) -> list[str]:
@@ -157,15 +160,31 @@ def write_sidecar(picture: Path, words: list[str]) -> Path:
     ('photo.xmp', ['sea', 'R&B'])
     """
     path = picture.with_suffix(".xmp")
+    check_own_sidecar(path)
+    write_text(path, sidecar_text([*_sidecar_keywords(picture), *words]))
+    return path
+
+
+def check_own_sidecar(path: Path) -> None:
+    """Refuse a file that another program wrote: there may be more in it than keywords."""
     if path.is_symlink() or (path.exists() and _TOOLKIT not in path.read_bytes()[:_MAX_SIDECAR]):
         raise ValueError(f"{path} was written by another program: it is left alone")
-    items = dict.fromkeys([*_sidecar_keywords(picture), *words])
+
+
+def sidecar_text(words: Iterable[str]) -> str:
+    """Keywords as an XMP packet, each once; characters that XML cannot hold are left out.
+
+    Examples
+    --------
+    >>> from pictopic.corpus.keywords import sidecar_text, xmp_keywords
+    >>> xmp_keywords(sidecar_text(["sea", "R&B", "sea"]))
+    ['sea', 'R&B']
+    """
+    items = dict.fromkeys(_NO_XML.sub("", word) for word in words)
     entries = "".join(f"<rdf:li>{escape(word)}</rdf:li>" for word in items)
-    write_text(
-        path,
+    return (
         f'<x:xmpmeta xmlns:x="adobe:ns:meta/" {_TOOLKIT.decode()}>'
         '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
         '<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/">'
-        f"<dc:subject><rdf:Bag>{entries}</rdf:Bag></dc:subject></rdf:Description></rdf:RDF></x:xmpmeta>\n",
+        f"<dc:subject><rdf:Bag>{entries}</rdf:Bag></dc:subject></rdf:Description></rdf:RDF></x:xmpmeta>\n"
     )
-    return path

@@ -22,7 +22,7 @@ from pictopic.experiments.page import (
     write_png,
 )
 from pictopic.experiments.results import Figure
-from pictopic.report.pictures import mosaic
+from pictopic.tasks.exports import mosaic
 from pictopic.words.pictures import PictureSource
 
 _PATCH = 56  # pixels of a patch

@@ -53,7 +53,7 @@ _NOTES = {
     "SupDocNADE": "as DocNADE; the words' weight chosen on a fifth of the training pictures",
     "SupDeepDocNADE, 1 layer": "square-rooted counts, the same words as the others, its own classes",
     "SupDeepDocNADE, 2 layers": "GIST and MPEG-7 beside the words, all training pictures learnt from",
-    "PictureModel": "pictopic's defaults: the same network, but 15 % of the training pictures kept to choose by",
+    "PictureModel": "pictopic's defaults: passes chosen on 15 % of the training pictures, then all learnt from",
     "PictureModel, semantic too": "with the optional semantic features beside GIST and MPEG-7",
 }
 

@@ -13,9 +13,11 @@ import numpy as np
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.source import Source, read_source
 from pictopic.picture_model.files import read_model, write_model
-from pictopic.picture_model.topics import TopicsMixin
+from pictopic.picture_model.review import ReviewMixin
+from pictopic.tasks.decision_files import decided_tags
+from pictopic.tasks.decisions import Decisions
 from pictopic.tasks.evaluate import evaluate
-from pictopic.tasks.fitting import Fitted, Rows, fit_everything, refit
+from pictopic.tasks.fitting import Fitted, Rows, fit_everything, refit, rows_to_learn_from
 from pictopic.tasks.reading import PictureReader
 from pictopic.tasks.retrieve import Index
 
@@ -30,7 +32,7 @@ def usual_words(preset: str, n_pictures: int) -> int | None:
     return next((words for least, words in _MORE_WORDS.items() if n_pictures >= least), None)
 
 
-class PictureModel(TopicsMixin):
+class PictureModel(ReviewMixin):
     """Learns from pictures, tags and classes; then tags, classifies, finds and explains.
 
     Parameters
@@ -173,18 +175,18 @@ class PictureModel(TopicsMixin):
 
     def _take(self, corpus: Corpus, fitted: Fitted, index: Index) -> None:
         self.corpus_, self._fitted, self._index = corpus, fitted, index
-        self._reader = PictureReader(corpus, self.n_jobs)
+        self._reader, self._suggestions = PictureReader(corpus, self.n_jobs), None
         self.figures_ = dict(fitted.figures)
 
     def summary(self) -> list[str]:
         """How good the model is, on pictures that were held out, beside trivial answers."""
         fitted = self._check_fitted()
         network = type(fitted.network.estimator).__name__
-        lines = [f"learnt from {len(self.corpus_) - fitted.n_validation:,} rows with {network}"]
+        lines = [f"learnt from {len(rows_to_learn_from(self.corpus_)):,} rows with {network}"]
         if not fitted.figures:
             lines.append("too few rows to hold some out: how good it is, is not known")
         else:
-            lines[0] += f"; on {fitted.n_validation:,} others:"
+            lines[0] += f"; on {fitted.n_validation:,} of them, which were held out first:"
         figures = fitted.figures
         if "classes" in figures:
             what, usual = ("MAP", "always the same order") if self.corpus_.multi_label else ("right", "always the same")
@@ -227,13 +229,22 @@ class PictureModel(TopicsMixin):
         changes.pop("n_words", None)
         return Corpus.build(source, folder, n_jobs=self.n_jobs, **changes, **options)
 
-    def update(self, source: str | os.PathLike[str], *, passes: int = 20, **options: Any) -> PictureModel:
-        """Take in more pictures, and go on learning from all of them.
+    def update(
+        self,
+        source: str | os.PathLike[str] | None = None,
+        *,
+        decisions: Decisions | str | os.PathLike[str] | None = None,
+        passes: int = 20,
+        **options: Any,
+    ) -> PictureModel:
+        """Take in more pictures, or decisions about tags, and go on learning from everything.
 
         Parameters
         ----------
-        source : path
+        source : path, optional
             New pictures; those of a name that is there already are skipped.
+        decisions : Decisions or path, optional
+            The collection's tags become what they say; those about pictures that are not in it do not count.
         passes : int, default=20
             Over the whole collection.
         **options
@@ -245,15 +256,25 @@ class PictureModel(TopicsMixin):
             Itself.
         """
         fitted = self._check_fitted()
-        whole = Corpus.open(self.corpus_.folder)
-        n_before = len(whole)
-        larger = whole.append(source, n_jobs=self.n_jobs, **options)
-        new = np.arange(n_before, len(larger))
-        corpus = larger[np.concatenate([self.corpus_.row_numbers, new])]
-        again = refit(fitted, corpus, passes, self.random_state)
+        if source is None and decisions is None:
+            raise ValueError("update needs a source of new pictures, decisions about tags, or both")
+        if source is None and options:
+            raise TypeError(f"{next(iter(options))} is an option of new pictures, but there is no source")
+        larger = Corpus.open(self.corpus_.folder)
+        n_before = len(larger)
+        if source is not None:
+            larger = larger.append(source, n_jobs=self.n_jobs, **options)
+        news = [f"{len(larger) - n_before:,} pictures more"]
+        if decisions is not None:
+            decisions = decisions if isinstance(decisions, Decisions) else Decisions(decisions)
+            tags = decided_tags(decisions, larger.file_names, larger.tags)
+            larger = larger.retag(tags)
+            news.append(f"decisions about the tags of {len(tags):,} pictures")
+        corpus = larger[np.concatenate([self.corpus_.row_numbers, np.arange(n_before, len(larger))])]
+        again = refit(fitted, corpus, passes)
         self._take(corpus, again, Index.build(again.network.represent(Rows.of(corpus))))
         if self.verbose:
-            print("\n".join([f"{len(new):,} pictures more", *self.summary()]))
+            print("\n".join([*news, *self.summary()]))
         return self
 
     # ---- files -------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pictopic.corpus.corpus import Corpus
 from pictopic.tasks.annotate import rank_tags
 from pictopic.tasks.explain import Explanation, contributions, heat_map, overlay
 from pictopic.tasks.fitting import Fitted, Network, Rows
-from pictopic.tasks.reading import Answer, PictureReader, Query
+from pictopic.tasks.reading import Answer, Described, PictureReader, Query
 from pictopic.tasks.retrieve import Index
 from pictopic.words.duplicates import groups
 from pictopic.words.tags import normalise_tag
@@ -49,6 +49,33 @@ class AnswersMixin:
         self._check_fitted()
         return self._index.vectors
 
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether it is known from which probability on to believe a tag."""
+        return self._check_fitted().thresholds is not None
+
+    def describe(self, picture: Any) -> Described:
+        """Describe pictures once, to ask many things about them.
+
+        Describing a picture takes much longer than answering.  What is returned can stand in place of the picture
+        wherever one is asked about.
+
+        Parameters
+        ----------
+        picture : path, bytes, PIL image or numpy array, or a list of them
+
+        Returns
+        -------
+        Described
+
+        Examples
+        --------
+        >>> picture = model.describe("new.jpg")  # doctest: +SKIP
+        >>> model.annotate(picture), model.classify(picture), model.search(picture)  # doctest: +SKIP
+        """
+        self._check_fitted()
+        return self._reader.describe(picture)
+
     def annotate(
         self, picture: Any, k: int = 5, *, tags: Sequence[str] = (), thresholds: bool = False
     ) -> Answer | list[Answer]:
@@ -56,7 +83,7 @@ class AnswersMixin:
 
         Parameters
         ----------
-        picture : path, bytes, PIL image or numpy array, or a list of them
+        picture : path, bytes, PIL image or numpy array, a list of them, or Described
         k : int, default=5
         tags : sequence of str, default=()
             Tags that the picture is known to have; they help to find others, and are not given again.
@@ -88,6 +115,28 @@ class AnswersMixin:
             answers.append([(names[i], float(own[i])) for i in passed if names[i] not in known])
         return query.answers(answers)
 
+    def tag_probabilities(self, picture: Any, *, tags: Sequence[str] = ()) -> dict[str, float]:
+        """How probable it is, after calibration, that a picture has each tag.
+
+        Parameters
+        ----------
+        picture : path, bytes, PIL image or numpy array, or Described
+        tags : sequence of str, default=()
+            Tags that the picture is known to have.
+
+        Returns
+        -------
+        dict of str to float
+        """
+        fitted = self._check_fitted()
+        if fitted.thresholds is None:
+            raise ValueError("there were too few tagged pictures to learn probabilities from")
+        query = Query(self._reader, picture, tuple(normalise_tag(tag) for tag in tags))
+        if not query.one:
+            raise ValueError("tag_probabilities takes one picture, not a list")
+        own = fitted.thresholds.probabilities(fitted.network.tag_proba(query.rows))[0]
+        return dict(zip(self.corpus_.vocabulary.annotations, own.tolist(), strict=True))
+
     def classify(
         self, picture: Any, k: int | None = None, *, tags: Sequence[str] = (), dont_know: bool = False
     ) -> Answer | list[Answer]:
@@ -95,7 +144,7 @@ class AnswersMixin:
 
         Parameters
         ----------
-        picture : path, bytes, PIL image or numpy array, or a list of them
+        picture : path, bytes, PIL image or numpy array, a list of them, or Described
         k : int, optional
             How many classes; default: all.
         tags : sequence of str, default=()
@@ -133,8 +182,8 @@ class AnswersMixin:
 
         Parameters
         ----------
-        picture : path, bytes, PIL image or numpy array, or a list of them; or the name of one in the collection
-            A picture is not found by itself.
+        picture : path, bytes, PIL image or numpy array, a list of them, or Described
+            Or the name of one in the collection.  A picture is not found by itself.
         tags : sequence of str, optional
         k : int, default=10
         label, tag : str, optional
@@ -210,7 +259,7 @@ class AnswersMixin:
 
         Parameters
         ----------
-        picture : path, bytes, PIL image or numpy array
+        picture : path, bytes, PIL image or numpy array, or Described
         name : str, optional
             A class or a tag; default: the picture's most probable class, or tag if there are no classes.
 
@@ -220,9 +269,12 @@ class AnswersMixin:
             Its `overlay` is a picture to look at.
         """
         fitted = self._check_fitted()
-        query = Query(self._reader, picture)
+        described = self.describe(picture)
+        if not described.is_one:
+            raise ValueError("explain takes one picture, not a list")
+        query = Query(self._reader, described)
         if name is None:
-            answer = self.classify(picture, 1) if fitted.head is not None else self.annotate(picture, 1)
+            answer = self.classify(described, 1) if fitted.head is not None else self.annotate(described, 1)
             name = str(answer[0][0])
         score = self._score_of(name)
         total, columns, falls = contributions(query.rows, score)
@@ -230,7 +282,7 @@ class AnswersMixin:
         share = np.zeros(query.rows.n_visual)
         share[columns] = falls / counts[columns]
         extractor = self.corpus_.extractor
-        image = extractor.open(self._reader.file_of(picture))
+        image = extractor.open(self._reader.file_of(described.pictures[0]))
         heat = heat_map(image, extractor, share)
         order = np.argsort(-falls, kind="stable")
         words = [(int(columns[i]), float(falls[i])) for i in order]

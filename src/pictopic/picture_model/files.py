@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import load_file, save_file
 
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.stages import BUILDING
@@ -19,12 +20,14 @@ from pictopic.files import umask, write_text
 from pictopic.models.persistence import load as load_network
 from pictopic.tasks.annotate import TagThresholds
 from pictopic.tasks.classify import ClassHead
-from pictopic.tasks.fitting import Fitted, Network
+from pictopic.tasks.fitting import Fitted, HeldOut, Network
 from pictopic.tasks.retrieve import Index
 
 FORMAT_VERSION = 1
 CONFIG = "picture_model.json"
-_HASHED = ("head.skops", "rows.npy")
+HELD_OUT = "held_out.safetensors"
+_HASHED = ("head.skops", "rows.npy", HELD_OUT)
+_ABSENT: dict[str, Any] = {"class_proba": None, "tag_proba": None}
 
 
 def write_model(folder: Path, options: dict[str, Any], corpus: Corpus, fitted: Fitted, index: Index) -> None:
@@ -59,16 +62,27 @@ def _write_parts(new: Path, final: Path, options: dict[str, Any], corpus: Corpus
     index.save(new / "index")
     if fitted.head is not None:
         fitted.head.save(new)
+    if fitted.held_out is not None:
+        save_file(_arrays(fitted.held_out), new / HELD_OUT)
     content = {
         "format_version": FORMAT_VERSION,
         "options": options,
         "figures": fitted.figures,
-        "n_validation": fitted.n_validation,
         "head": None if fitted.head is None else fitted.head.to_dict(),
         "thresholds": None if fitted.thresholds is None else fitted.thresholds.to_dict(),
         "sha256": {name: _digest(new / name) for name in _HASHED if (new / name).is_file()},
     }
     write_text(new / CONFIG, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def _arrays(held_out: HeldOut) -> dict[str, np.ndarray]:
+    """Those that there are; of tags with three digits, for there may be a thousand."""
+    found = {"rows": held_out.rows}
+    if held_out.class_proba is not None:
+        found["class_proba"] = np.ascontiguousarray(held_out.class_proba, dtype=np.float32)
+    if held_out.tag_proba is not None:
+        found["tag_proba"] = np.ascontiguousarray(held_out.tag_proba, dtype=np.float16)
+    return found
 
 
 def copy_corpus(corpus: Corpus, folder: Path, final: Path) -> None:
@@ -123,7 +137,8 @@ def read_model(folder: Path, pictures: Path | None) -> tuple[dict[str, Any], Cor
         raise ValueError(f"{folder} cannot be read: {error}") from None
     corpus = Corpus.open(folder / "corpus", pictures=pictures)[np.load(folder / "rows.npy", allow_pickle=False)]
     network = Network(load_network(folder / "network"))
-    fitted = Fitted(network, head, thresholds, content["figures"], content["n_validation"])
+    held_out = HeldOut(**_ABSENT | load_file(folder / HELD_OUT)) if HELD_OUT in content["sha256"] else None
+    fitted = Fitted(network, head, thresholds, content["figures"], held_out)
     return content["options"], corpus, fitted, Index.load(folder / "index")
 
 

@@ -10,6 +10,7 @@ from pictopic.picture_model.answers import AnswersMixin
 from pictopic.tasks.explore import ClassTopic, class_topics, unit_tags
 from pictopic.tasks.fitting import Rows
 from pictopic.tasks.metrics import npmi_coherence, topic_diversity
+from pictopic.tasks.projection import project
 from pictopic.tasks.reading import Answer
 
 
@@ -25,6 +26,16 @@ class TopicsMixin(AnswersMixin):
         return class_topics(
             fitted.network, rows, self.corpus_.vocabulary, self._own_classes(), n_units, n_visual_words, n_tags
         )
+
+    def map(self, random_state: int = 0) -> np.ndarray:
+        """Places of the collection's pictures in a plane, those that are alike near each other.
+
+        Returns
+        -------
+        float32 array of shape (n_pictures, 2)
+            Within 0 and 1; see `pictopic.tasks.projection.project`.
+        """
+        return project(self.vectors, random_state=random_state)
 
     def get_topics(self, n_tags: int = 10) -> dict[int, Answer]:
         """The tags that each hidden unit stands for, with weights."""

@@ -9,19 +9,18 @@ import numpy as np
 from pictopic.corpus.corpus import Corpus
 from pictopic.picture_model import PictureModel
 from pictopic.report.contents import (
-    Chart,
     Confusion,
     Explained,
     Neighbour,
     Neighbours,
     Picture,
     Run,
-    Series,
     Tagged,
     Told,
     Topic,
 )
 from pictopic.report.pictures import thumbnail, word_picture
+from pictopic.tasks.curves import training_curves
 
 if TYPE_CHECKING:
     from pictopic.tasks.reading import Answer
@@ -205,13 +204,5 @@ def training_run(name: str, model: PictureModel) -> Run:
     Run
     """
     estimator = model.network.estimator
-    history = estimator.history_
-    charts = [Chart("Loss of the words", [Series("training", history["nll"])])]
-    if any(history["class_loss"]):
-        series = [Series("training", history["class_loss"])]
-        if history["validation_score"]:
-            # The score of models with classes is minus this loss.
-            series.append(Series("held-out pictures", [-score for score in history["validation_score"]]))
-        charts.insert(0, Chart("Loss of the classes", series))
-    note = f"{estimator.n_iter_} passes in {history['seconds'][-1]:.0f} seconds"
-    return Run(name, note, charts)
+    note = f"{estimator.n_iter_} passes in {estimator.history_['seconds'][-1]:.0f} seconds"
+    return Run(name, note, training_curves(estimator))

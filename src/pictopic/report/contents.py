@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from pictopic.tasks.curves import Chart as Chart
+from pictopic.tasks.curves import Series as Series
+
 
 class Picture(NamedTuple):
     """A picture inside the page."""
@@ -100,20 +103,6 @@ class Explained(NamedTuple):
     answer: Told
     probability: float
     label: str  # what is right
-
-
-class Series(NamedTuple):
-    """A line of a chart: a value for each pass, from the first on."""
-
-    name: str
-    values: list[float]
-
-
-class Chart(NamedTuple):
-    """A chart of a training run."""
-
-    title: str
-    series: list[Series]
 
 
 class Run(NamedTuple):

@@ -154,3 +154,125 @@ class Health(BaseModel):
 
     status: str
     version: str
+
+
+class Collection(BaseModel):
+    """The collection that the model was learnt from, and what it can be asked."""
+
+    name: str
+    version: str
+    n_pictures: int
+    n_tags: int
+    classes: list[TagCount]  # names, and how many pictures they have
+    multi_label: bool
+    has_pictures: bool
+    has_classes: bool
+    has_tags: bool
+    has_thresholds: bool
+    network: str
+    figures: dict[str, float]  # on pictures that were held out; those that are known
+    n_held_out: int
+    max_upload: int  # bytes of a request
+    max_files: int
+
+
+class LookTag(Scored):
+    """A tag of a picture, how probable it is that it belongs there, and whether one can believe it; None: not known."""
+
+    probability: float | None
+    is_sure: bool | None
+
+
+class LookAnswer(BaseModel):
+    """All that the model says of a picture."""
+
+    picture: Picture | None  # None: it was sent
+    classes: list[Scored]
+    tags: list[LookTag]
+    similar: list[Found]
+
+
+class MapAnswer(BaseModel):
+    """Places of all pictures, within 0 and 1; those that are alike lie near each other."""
+
+    ids: list[str]
+    x: list[float]
+    y: list[float]
+    class_of: list[int]  # number of the first class; -1: none is known
+    classes: list[str]
+
+
+class Probable(Picture):
+    """A picture, and how probable it is that it has the tag, or is of the class."""
+
+    probability: float
+
+
+class ProbableAnswer(BaseModel):
+    """Pictures that were taken for a class, the surest first."""
+
+    pictures: list[Probable]
+    total: int
+    next_offset: int | None
+
+
+class SuggestedAnswer(ProbableAnswer):
+    """Pictures that probably lack a tag, or have it wrongly; the most probable mistakes first."""
+
+    tag: str
+
+
+class ConfusionCounts(BaseModel):
+    """How often pictures of a class (rows) were taken for another (columns)."""
+
+    classes: list[str]
+    counts: list[list[int]]
+
+
+class TagQuality(BaseModel):
+    """How well a tag is found on pictures that were held out."""
+
+    name: str
+    count: int
+    precision: float | None  # None: it was never given
+    recall: float | None  # None: no picture has it
+    f: float
+
+
+class CurveSeries(BaseModel):
+    """A line: a value for each pass."""
+
+    name: str
+    values: list[float | None]
+
+
+class Curves(BaseModel):
+    """A chart of the training."""
+
+    title: str
+    series: list[CurveSeries]
+
+
+class QualityAnswer(BaseModel):
+    """How good the model is."""
+
+    n_held_out: int
+    confusion: ConfusionCounts | None  # None: there are no classes, several a picture, or no pictures were held out
+    tags: list[TagQuality]
+    figures: dict[str, float]
+    curves: list[Curves]
+    odd: str | None  # what the log-likelihood of odd pictures is
+
+
+class Odd(Picture):
+    """A picture, and how probable its words are for the model."""
+
+    log_likelihood: float
+
+
+class OddAnswer(BaseModel):
+    """Pictures, the oddest first."""
+
+    pictures: list[Odd]
+    total: int
+    next_offset: int | None

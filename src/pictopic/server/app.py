@@ -12,17 +12,24 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from pictopic import __version__
 from pictopic.server.answers import Health
+from pictopic.server.decisions import make_decisions_router
 from pictopic.server.description import describe, page
+from pictopic.server.explore_routes import make_explore_router
 from pictopic.server.gate import Gate, one_thread_each
 from pictopic.server.guard import Guard
 from pictopic.server.live import Live
 from pictopic.server.metrics import MEDIA_TYPE, Metrics
+from pictopic.server.page import add_page
+from pictopic.server.parameters import Parts
 from pictopic.server.problems import add_handlers
-from pictopic.server.routes import Parts, make_router
+from pictopic.server.routes import make_router
+from pictopic.server.session import make_session_router
 from pictopic.server.settings import Settings
 from pictopic.server.thumbnails import Thumbnails
+from pictopic.tasks.decisions import Decisions
 
 _MAX_THUMBNAILS_WAITING = 512  # a page asks for many at once
+_LONG = 600.0  # seconds for what is worked out once for a model
 
 
 def create_app(model_folder: str | os.PathLike[str], settings: Settings | None = None) -> FastAPI:
@@ -51,7 +58,9 @@ def create_app(model_folder: str | os.PathLike[str], settings: Settings | None =
         settings=settings,
         gate=Gate(settings.n_threads, settings.max_waiting, settings.timeout, "pictopic-answers"),
         thumbnail_gate=Gate(settings.n_threads, _MAX_THUMBNAILS_WAITING, settings.timeout, "pictopic-thumbnails"),
+        long_gate=Gate(1, settings.max_waiting, _LONG, "pictopic-long-work"),
         thumbnails=Thumbnails(settings.cache, settings.max_cache),
+        decisions=Decisions.beside(model_folder),
     )
     metrics = Metrics()
     metrics.watch(
@@ -67,12 +76,17 @@ def create_app(model_folder: str | os.PathLike[str], settings: Settings | None =
         parts.live.stop()
         parts.gate.close()
         parts.thumbnail_gate.close()
+        parts.long_gate.close()
         parts.thumbnails.close()
 
     app = FastAPI(title="pictopic", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.parts = parts
     app.include_router(make_router(parts))
+    app.include_router(make_decisions_router(parts))
+    app.include_router(make_explore_router(parts))
+    app.include_router(make_session_router(settings))
     _add_service(app, metrics)
+    add_page(app)
     add_handlers(app)
     describe(app, with_token=settings.token is not None)
     app.add_middleware(Guard, settings=settings, metrics=metrics)

@@ -52,8 +52,9 @@ def page(document: dict[str, Any]) -> str:
     >>> "<h3>GET /healthz</h3><p>Whether it is up.</p>" in page({"paths": {"/healthz": {"get": operation}}})
     True
     """
+    schemas = document.get("components", {}).get("schemas", {})
     operations = "".join(
-        _operation(f"{method.upper()} {path}", operation)
+        _operation(f"{method.upper()} {path}", operation, schemas)
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
     )
@@ -66,11 +67,14 @@ def page(document: dict[str, Any]) -> str:
     )
 
 
-def _operation(title: str, operation: dict[str, Any]) -> str:
+def _operation(title: str, operation: dict[str, Any], schemas: dict[str, Any]) -> str:
     parameters = "".join(_parameter(own) for own in operation.get("parameters", []))
     forms = operation.get("requestBody", {}).get("content", {}).items()
     for kind, form in forms:
-        fields = ", ".join(form["schema"]["properties"])
+        schema = form["schema"]
+        if "$ref" in schema:
+            schema = schemas[schema["$ref"].rpartition("/")[2]]
+        fields = ", ".join(schema["properties"])
         parameters += f"<li><code>{escape(fields)}</code> in the body ({escape(kind)})</li>"
     listed = f"<ul>{parameters}</ul>" if parameters else ""
     return f"<h3>{escape(title)}</h3><p>{escape(operation.get('description', ''))}</p>{listed}"

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from pictopic.server.problems import ProblemError
 
 T = TypeVar("T")
+_AT_ONCE = 8  # things that one call takes from several requests: more would save little, and let the first ones wait
+
+
+class _Share(NamedTuple):
+    """What one request adds to a call that it shares with others."""
+
+    function: Callable[[list[Any]], list[Any]]
+    things: list[Any]
+    future: Future[list[Any]]
 
 
 def one_thread_each() -> None:
@@ -53,10 +63,11 @@ class Gate:
     """
 
     def __init__(self, n_threads: int, max_waiting: int, timeout: float, name: str):
-        self.max_waiting, self.timeout = max_waiting, timeout
+        self.n_threads, self.max_waiting, self.timeout = n_threads, max_waiting, timeout
         self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix=name, initializer=one_thread_each)
         self._lock = threading.Lock()
         self._waiting = 0
+        self._shares: dict[Hashable, deque[_Share]] = {}  # that no thread has taken yet
 
     @property
     def waiting(self) -> int:
@@ -78,12 +89,75 @@ class Gate:
         ProblemError
             429 if too many wait, 504 if it takes too long.
         """
+        self._enter(is_inside)
+        future = self._pool.submit(function, *arguments)
+        future.add_done_callback(self._leave)
+        return await self._answer(future)
+
+    async def share(
+        self, key: Hashable, function: Callable[[list[Any]], list[T]], things: list[Any], is_inside: bool = False
+    ) -> list[T]:
+        """Call a function in a thread, once for several requests that wait at the same time.
+
+        Who comes while a thread is free waits for nobody.
+
+        Parameters
+        ----------
+        key : hashable
+            Requests with the same key share calls.
+        function : callable
+            Takes a list and returns one of the same length; for all requests of a key the same.
+        things : list
+            What the function is asked about.
+        is_inside : bool, default=False
+            As for `run`.
+
+        Returns
+        -------
+        list
+            What the function returned for these things.
+
+        Raises
+        ------
+        ProblemError
+            429 if too many wait, 504 if it takes too long.
+        """
+        self._enter(is_inside)
+        own = _Share(function, things, Future())
+        own.future.add_done_callback(self._leave)
+        with self._lock:
+            self._shares.setdefault(key, deque()).append(own)
+        # As many turns as requests: whose request was taken along by another's turn has nothing left to do in its own.
+        self._pool.submit(self._turn, key)
+        return await self._answer(own.future)
+
+    def _turn(self, key: Hashable) -> None:
+        with self._lock:
+            taken = self._take(key)
+        if taken:
+            _call(taken)
+
+    def _take(self, key: Hashable) -> list[_Share]:
+        """The requests for the next call: those that came first, and not more than this thread's part of all."""
+        waiting = self._shares.get(key, deque())
+        room = min(_AT_ONCE, -(-sum(len(share.things) for share in waiting) // self.n_threads))
+        taken: list[_Share] = []
+        while waiting and (not taken or len(waiting[0].things) <= room):
+            share = waiting.popleft()
+            if share.future.set_running_or_notify_cancel():  # otherwise nobody waits for it any more
+                taken.append(share)
+                room -= len(share.things)
+        if not waiting:
+            self._shares.pop(key, None)
+        return taken
+
+    def _enter(self, is_inside: bool) -> None:
         with self._lock:
             if self._waiting >= self.max_waiting and not is_inside:
                 raise ProblemError(429, "too many requests wait already", headers={"Retry-After": "1"})
             self._waiting += 1
-        future = self._pool.submit(function, *arguments)
-        future.add_done_callback(self._leave)
+
+    async def _answer(self, future: Future[T]) -> T:
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.timeout)
         except TimeoutError:
@@ -96,3 +170,23 @@ class Gate:
     def close(self) -> None:
         """Start nothing more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            left = [share for waiting in self._shares.values() for share in waiting]
+        for share in left:
+            share.future.cancel()
+
+
+def _call(shares: list[_Share]) -> None:
+    """One call for some requests; if it fails, one for each, so that nobody fails because of another's."""
+    try:
+        found = shares[0].function([thing for share in shares for thing in share.things])
+    except Exception as error:
+        if len(shares) == 1:
+            shares[0].future.set_exception(error)
+        else:
+            for share in shares:
+                _call([share])
+        return
+    for share in shares:
+        own, found = found[: len(share.things)], found[len(share.things) :]
+        share.future.set_result(own)

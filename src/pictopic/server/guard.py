@@ -14,6 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pictopic.server import session
 from pictopic.server.metrics import Metrics
 from pictopic.server.problems import ProblemError, internal_error
 from pictopic.server.settings import Settings
@@ -78,7 +79,7 @@ class Guard:
         headers = Headers(scope=scope)
         check_host(headers, self.settings.hosts)
         check_site(scope["method"], scope["path"], headers)
-        if self.settings.token is not None and _is_private(scope["path"]):
+        if self.settings.token is not None and _is_private(scope["path"]) and scope["path"] != session.ADDRESS:
             check_token(headers, self.settings.token)
         if self._n_requests > self.settings.max_requests:
             raise ProblemError(429, "too many requests at once", headers={"Retry-After": "1"})
@@ -120,11 +121,14 @@ def check_site(method: str, path: str, headers: Headers) -> None:
 
 
 def check_token(headers: Headers, token: str) -> None:
-    """Refuse who does not know the token; takes equally long however much of it is right."""
+    """Refuse who does not know the token, and has not signed in with it.
+
+    Takes equally long however much of it is right.
+    """
     kind, _, given = headers.get("authorization", "").partition(" ")
     # As the bytes that were sent: what they mean is not said anywhere, and clients take them for UTF-8.
     right = secrets.compare_digest(given.strip().encode("latin-1"), token.encode("utf-8"))
-    if kind.lower() != "bearer" or not right:
+    if (kind.lower() != "bearer" or not right) and not session.has_cookie(headers, token):
         raise ProblemError(401, "send the header 'Authorization: Bearer TOKEN'", headers={"WWW-Authenticate": "Bearer"})
 
 

@@ -7,18 +7,23 @@ import logging
 import math
 import threading
 from collections import Counter
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pictopic.picture_model import PictureModel
 from pictopic.picture_model.files import CONFIG
+from pictopic.server.kept import Kept
 from pictopic.server.settings import Settings
+from pictopic.server.worked_out import WorkedOut, reading
+from pictopic.tasks.reading import Described
 
 _log = logging.getLogger("pictopic.server")
 _Identity = tuple[int, int, int, int]
-# Reading rows of a corpus goes through all arrays that are mapped, which opening another corpus adds to.
-_reading = threading.Lock()
+_DESCRIBED = 32  # pictures that were asked about, kept for the next question
+_DESCRIBED_BYTES = 64_000_000
+_WORD_PICTURES = 1024
+_WORD_PICTURES_BYTES = 32_000_000
 
 
 class Served:
@@ -46,11 +51,20 @@ class Served:
         self.row_of = {own: row for row, own in enumerate(self.ids)}
         self.row_of_name = {name: row for row, name in enumerate(self.names)}
         self.tag_counts = Counter(tag for own in self.tags for tag in own)
+        self.class_counts = Counter(label for own in self.labels for label in own or ())
+        self.multi_label, self.options = corpus.multi_label, corpus.options
+        model = self.model
+        self.worked_out = WorkedOut({
+            "topics": self._topics, "map": model.map, "quality": model.quality, "suggestions": model.suggestions,
+            "odd": partial(model.odd, None),
+        })  # fmt: skip
+        self.described = Kept[Described](_DESCRIBED, _DESCRIBED_BYTES, _size)
+        self.word_pictures = Kept[bytes](_WORD_PICTURES, _WORD_PICTURES_BYTES, len)
 
     @property
     def has_pictures(self) -> bool:
         """Whether the collection was made of pictures, so that others can be described in the same way."""
-        return self.model.corpus_.options is not None
+        return self.options is not None
 
     def rows_with(self, label: str | None = None, tag: str | None = None) -> list[int]:
         """Pictures that have this label and this tag."""
@@ -61,11 +75,10 @@ class Served:
         ]  # fmt: skip
 
     def topics(self) -> dict[str, Any]:
-        """Topics of classes and hidden units, and how good they are: worked out once."""
-        with _reading:
-            return self._topics
+        """Topics of classes and hidden units, and how good they are."""
+        found: dict[str, Any] = self.worked_out.get("topics")
+        return found
 
-    @cached_property
     def _topics(self) -> dict[str, Any]:
         model = self.model
         quality = model.topic_quality() if self.vocabulary.annotations else {}
@@ -74,6 +87,12 @@ class Served:
             "units": model.get_topic_info(),
             "quality": {name: value if math.isfinite(value) else None for name, value in quality.items()},
         }
+
+
+def _size(described: Described) -> int:
+    """Bytes of a picture that was described; a path has hardly any."""
+    width, height = getattr(described.pictures[0], "size", (0, 0))
+    return int(width * height * 3 + described.visual.data.nbytes * 2 + described.features.nbytes)
 
 
 def picture_id(file_name: str) -> str:
@@ -146,7 +165,7 @@ class Live:
         return True
 
     def _load(self) -> Served:
-        with _reading:
+        with reading:
             return Served(self.folder, self.settings.pictures)
 
     def _look(self) -> _Identity | None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 from PIL import Image
 
 from pictopic.server import answers
+from pictopic.server.gate import Gate
 from pictopic.server.live import Served
 from pictopic.server.problems import ProblemError
 from pictopic.server.settings import Settings
@@ -34,6 +35,13 @@ def ask_model(served: Served, function: Callable[..., Any], *arguments: Any, **o
             word.startswith(os.sep) for word in text.split()
         )
         raise ProblemError(422, "the model cannot answer this" if is_private else text) from error
+
+
+async def worked_out(gate: Gate, served: Served, name: str) -> Any:
+    """What takes long to work out: waited for where nobody else has to wait, and only the first time."""
+    if not served.worked_out.has(name):
+        await gate.run(ask_model, served, served.worked_out.get, name)
+    return served.worked_out.get(name)
 
 
 def about_uploads(
@@ -82,10 +90,10 @@ def search(
     except PictureError:
         raise ProblemError(404, "the picture's file cannot be read") from None
     pictures = [
-        answers.Found(**_about(served, served.row_of_name[name]), similarity=round(value, 6)) for name, value in found
+        answers.Found(**about(served, served.row_of_name[name]), similarity=round(value, 6)) for name, value in found
     ]
     return answers.SearchAnswer(
-        pictures=pictures[offset : offset + limit], next_offset=_next(offset, limit, len(pictures))
+        pictures=pictures[offset : offset + limit], next_offset=next_offset(offset, limit, len(pictures))
     )
 
 
@@ -99,7 +107,7 @@ def picture(served: Served, row: int) -> answers.PictureAnswer:
         predicted = answers.Predicted(tags=answers.Scored.of(tags), classes=answers.Scored.of(classes))
     except (PictureError, ProblemError):  # moved away, or a collection of tags only
         predicted = None
-    return answers.PictureAnswer(**_about(served, row), predicted=predicted)
+    return answers.PictureAnswer(**about(served, row), predicted=predicted)
 
 
 def pictures(served: Served, label: str | None, tag: str | None, offset: int, limit: int) -> answers.PicturesAnswer:
@@ -108,7 +116,7 @@ def pictures(served: Served, label: str | None, tag: str | None, offset: int, li
     return answers.PicturesAnswer(
         pictures=listed(served, rows[offset : offset + limit]),
         total=len(rows),
-        next_offset=_next(offset, limit, len(rows)),
+        next_offset=next_offset(offset, limit, len(rows)),
     )
 
 
@@ -116,7 +124,7 @@ def tags(served: Served, offset: int, limit: int) -> answers.TagsAnswer:
     """All tags."""
     ranked = sorted(served.tag_counts.items(), key=lambda own: (-own[1], own[0]))
     counts = [answers.TagCount(name=name, count=count) for name, count in ranked[offset : offset + limit]]
-    return answers.TagsAnswer(tags=counts, total=len(ranked), next_offset=_next(offset, limit, len(ranked)))
+    return answers.TagsAnswer(tags=counts, total=len(ranked), next_offset=next_offset(offset, limit, len(ranked)))
 
 
 def tag(served: Served, name: str, k: int, offset: int, limit: int) -> answers.TagAnswer:
@@ -132,7 +140,7 @@ def tag(served: Served, name: str, k: int, offset: int, limit: int) -> answers.T
         count=len(rows),
         similar=answers.Scored.of(similar),
         pictures=listed(served, rows[offset : offset + limit]),
-        next_offset=_next(offset, limit, len(rows)),
+        next_offset=next_offset(offset, limit, len(rows)),
     )
 
 
@@ -144,7 +152,7 @@ def topics(served: Served, offset: int, limit: int) -> answers.TopicsAnswer:
         classes=[_class_topic(own) for own in found["classes"]],
         topics=[_topic(served, own) for own in units[offset : offset + limit]],
         total=len(units),
-        next_offset=_next(offset, limit, len(units)),
+        next_offset=next_offset(offset, limit, len(units)),
         coherence=quality.get("coherence"),
         diversity=quality.get("diversity"),
     )
@@ -166,14 +174,16 @@ def _topic(served: Served, found: dict[str, Any]) -> answers.Topic:
 
 def listed(served: Served, rows: Sequence[int]) -> list[answers.Picture]:
     """Pictures of the collection."""
-    return [answers.Picture(**_about(served, row)) for row in rows]
+    return [answers.Picture(**about(served, row)) for row in rows]
 
 
-def _about(served: Served, row: int) -> dict[str, Any]:
+def about(served: Served, row: int) -> dict[str, Any]:
+    """A picture of the collection, as `answers.Picture` takes it."""
     return {
         "id": served.ids[row], "file_name": served.names[row], "tags": served.tags[row], "labels": served.labels[row],
     }  # fmt: skip
 
 
-def _next(offset: int, limit: int, total: int) -> int | None:
+def next_offset(offset: int, limit: int, total: int) -> int | None:
+    """Where to go on; None: that was all."""
     return offset + limit if offset + limit < total else None

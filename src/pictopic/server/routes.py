@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
-from enum import IntEnum
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel
 
 from pictopic.server import answers, questions
-from pictopic.server.gate import Gate
-from pictopic.server.live import Live, Served
+from pictopic.server.parameters import JPEG, K, Label, Like, Limit, Offset, Parts, Side, Tag, Tags, row_of, split_tags
 from pictopic.server.problems import ProblemError, internal_error
-from pictopic.server.settings import Settings
-from pictopic.server.thumbnails import Thumbnails
 from pictopic.server.uploads import Upload, body, open_upload, read_uploads
 from pictopic.tasks.reading import Answer
 from pictopic.words.pictures import PictureError
@@ -27,36 +22,6 @@ _log = logging.getLogger("pictopic.server")
 
 NDJSON = "application/x-ndjson"
 _STREAMED_AT_ONCE = 8  # pictures
-_LAST = 2**31  # no collection has more pictures
-
-_K = Annotated[int, Query(ge=1, le=1000, description="How many.")]
-_Tags = Annotated[list[str], Query(max_length=100, description="Tags, separated by commas, or one after the other.")]
-_Label = Annotated[str | None, Query(description="Only pictures of this class.")]
-_Tag = Annotated[str | None, Query(description="Only pictures with this tag.")]
-_Like = Annotated[str | None, Query(description="Id of a picture of the collection.")]
-_Offset = Annotated[int, Query(ge=0, le=_LAST, description="How many to leave out.")]
-_Limit = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
-
-
-class Side(IntEnum):
-    """Pixels of the longest side of a thumbnail: a few only, so that they can be kept."""
-
-    SMALL, MEDIUM, LARGE = 128, 256, 512
-
-
-@dataclass
-class Parts:
-    """What the routes work with."""
-
-    live: Live
-    settings: Settings
-    gate: Gate
-    thumbnail_gate: Gate
-    thumbnails: Thumbnails
-
-
-def _words(tags: list[str]) -> list[str]:
-    return [word for own in tags for word in own.split(",") if word.strip()]
 
 
 def make_router(parts: Parts) -> APIRouter:
@@ -71,28 +36,27 @@ def make_router(parts: Parts) -> APIRouter:
 
 def _add_uploads(router: APIRouter, parts: Parts) -> None:
     @router.post("/annotate", response_model=answers.AnnotateAnswer, openapi_extra=body("pictures", several=True))
-    async def annotate(request: Request, k: _K = 5, tags: _Tags = [], thresholds: bool = False) -> Response:  # noqa: B006
+    async def annotate(request: Request, k: K = 5, tags: Tags = [], thresholds: bool = False) -> Response:  # noqa: B006
         """Tags for pictures: the best k, or with `thresholds` all that one can believe."""
-
-        def ask(served: Served, images: list[Any]) -> list[Answer]:
-            return questions.annotate(served, images, k, _words(tags), thresholds)
-
-        return await _about_uploads(request, parts, ask, answers.AnnotateAnswer, answers.Annotated, "tags")
+        options = {"k": k, "tags": split_tags(tags), "thresholds": thresholds}
+        return await _about_uploads(
+            request, parts, questions.annotate, options, answers.AnnotateAnswer, answers.Annotated, "tags"
+        )
 
     @router.post("/classify", response_model=answers.ClassifyAnswer, openapi_extra=body("pictures", several=True))
-    async def classify(request: Request, k: _K = 5, tags: _Tags = [], dont_know: bool = False) -> Response:  # noqa: B006
+    async def classify(request: Request, k: K = 5, tags: Tags = [], dont_know: bool = False) -> Response:  # noqa: B006
         """Classes of pictures; with `dont_know`, "don't know" comes first where it is not sure."""
-
-        def ask(served: Served, images: list[Any]) -> list[Answer]:
-            return questions.classify(served, images, k, _words(tags), dont_know)
-
-        return await _about_uploads(request, parts, ask, answers.ClassifyAnswer, answers.Classified, "classes")
+        options = {"k": k, "tags": split_tags(tags), "dont_know": dont_know}
+        return await _about_uploads(
+            request, parts, questions.classify, options, answers.ClassifyAnswer, answers.Classified, "classes"
+        )
 
 
 async def _about_uploads(
     request: Request,
     parts: Parts,
-    ask: Callable[[Served, list[Any]], list[Answer]],
+    question: Callable[..., list[Answer]],
+    options: dict[str, Any],
     whole: type[BaseModel],
     one: type[BaseModel],
     field: str,
@@ -102,10 +66,13 @@ async def _about_uploads(
     if not uploads:
         raise ProblemError(422, "there is no picture in the request")
     served = parts.live.current
+    ask = partial(question, served, **options)
+    # Requests for the same model that differ in their pictures only are answered together: a batch costs less.
+    key = (served, question, repr(options))
 
     async def work(some: list[Upload], is_inside: bool = False) -> list[tuple[str, Answer | ProblemError]]:
-        function = partial(questions.about_uploads, served, parts.settings, some, partial(ask, served))
-        return await parts.gate.run(function, is_inside=is_inside)
+        function = partial(questions.about_uploads, served, parts.settings, ask=ask)
+        return await parts.gate.share(key, function, some, is_inside)
 
     def item(name: str, found: Answer | ProblemError) -> BaseModel:
         if isinstance(found, ProblemError):
@@ -146,26 +113,26 @@ async def _streamed(
 def _add_search(router: APIRouter, parts: Parts) -> None:
     @router.get("/search", response_model=answers.SearchAnswer)
     async def search(
-        tags: _Tags = [],  # noqa: B006
-        like: _Like = None,
-        label: _Label = None,
-        tag: _Tag = None,
-        offset: _Offset = 0,
-        limit: _Limit = 20,
+        tags: Tags = [],  # noqa: B006
+        like: Like = None,
+        label: Label = None,
+        tag: Tag = None,
+        offset: Offset = 0,
+        limit: Limit = 20,
     ) -> answers.SearchAnswer:
         """Pictures of the collection: by tags, like another of its pictures, or both."""
         served = parts.live.current
-        picture = None if like is None else served.paths[_row(served, like)]
-        return await parts.gate.run(questions.search, served, picture, _words(tags), label, tag, offset, limit)
+        picture = None if like is None else served.paths[row_of(served, like)]
+        return await parts.gate.run(questions.search, served, picture, split_tags(tags), label, tag, offset, limit)
 
     @router.post("/search", response_model=answers.SearchAnswer, openapi_extra=body("picture", several=False))
     async def search_by_picture(
         request: Request,
-        tags: _Tags = [],  # noqa: B006
-        label: _Label = None,
-        tag: _Tag = None,
-        offset: _Offset = 0,
-        limit: _Limit = 20,
+        tags: Tags = [],  # noqa: B006
+        label: Label = None,
+        tag: Tag = None,
+        offset: Offset = 0,
+        limit: Limit = 20,
     ) -> answers.SearchAnswer:
         """Pictures of the collection: like one that is sent, by tags, or both."""
         uploads = await read_uploads(request, parts.settings)
@@ -175,30 +142,32 @@ def _add_search(router: APIRouter, parts: Parts) -> None:
 
         def ask() -> answers.SearchAnswer:
             image = open_upload(uploads[0], served, parts.settings) if uploads else None
-            return questions.search(served, image, _words(tags), label, tag, offset, limit)
+            return questions.search(served, image, split_tags(tags), label, tag, offset, limit)
 
         return await parts.gate.run(ask)
 
 
 def _add_collection(router: APIRouter, parts: Parts) -> None:
     @router.get("/topics", response_model=answers.TopicsAnswer)
-    async def topics(offset: _Offset = 0, limit: _Limit = 50) -> answers.TopicsAnswer:
+    async def topics(offset: Offset = 0, limit: Limit = 50) -> answers.TopicsAnswer:
         """What the collection is about: what goes with each class, and what the hidden units stand for."""
-        return await parts.gate.run(questions.topics, parts.live.current, offset, limit)
+        served = parts.live.current
+        await questions.worked_out(parts.long_gate, served, "topics")
+        return await parts.gate.run(questions.topics, served, offset, limit)
 
     @router.get("/tags", response_model=answers.TagsAnswer)
-    async def tags(offset: _Offset = 0, limit: _Limit = 1000) -> answers.TagsAnswer:
+    async def tags(offset: Offset = 0, limit: Limit = 1000) -> answers.TagsAnswer:
         """All tags, with how many pictures have them."""
         return await parts.gate.run(questions.tags, parts.live.current, offset, limit)
 
     @router.get("/tags/{name:path}", response_model=answers.TagAnswer)
-    async def tag(name: str, k: _K = 10, offset: _Offset = 0, limit: _Limit = 20) -> answers.TagAnswer:
+    async def tag(name: str, k: K = 10, offset: Offset = 0, limit: Limit = 20) -> answers.TagAnswer:
         """A tag: the k that are similar, and the pictures that have it."""
         return await parts.gate.run(questions.tag, parts.live.current, name, k, offset, limit)
 
     @router.get("/pictures", response_model=answers.PicturesAnswer)
     async def pictures(
-        label: _Label = None, tag: _Tag = None, offset: _Offset = 0, limit: _Limit = 100
+        label: Label = None, tag: Tag = None, offset: Offset = 0, limit: Limit = 100
     ) -> answers.PicturesAnswer:
         """The pictures of the collection."""
         return await parts.gate.run(questions.pictures, parts.live.current, label, tag, offset, limit)
@@ -207,17 +176,15 @@ def _add_collection(router: APIRouter, parts: Parts) -> None:
     async def picture(id: str) -> answers.PictureAnswer:
         """A picture of the collection: its tags and labels, and what the model would say of it."""
         served = parts.live.current
-        return await parts.gate.run(questions.picture, served, _row(served, id))
+        return await parts.gate.run(questions.picture, served, row_of(served, id))
 
 
 def _add_thumbnails(router: APIRouter, parts: Parts) -> None:
-    content = {200: {"content": {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}}}}
-
-    @router.get("/thumbnails/{id}", response_class=Response, responses=content)  # type: ignore[arg-type]
+    @router.get("/thumbnails/{id}", response_class=Response, responses=JPEG)
     async def thumbnail(request: Request, id: str, side: Side = Side.MEDIUM) -> Response:
         """A picture of the collection, small, as JPEG."""
         served = parts.live.current
-        path = served.paths[_row(served, id)]
+        path = served.paths[row_of(served, id)]
         try:
             key = await parts.thumbnail_gate.run(parts.thumbnails.key, path, int(side))
             headers = {"ETag": f'"{key}"', "Cache-Control": "private, max-age=3600"}
@@ -227,10 +194,3 @@ def _add_thumbnails(router: APIRouter, parts: Parts) -> None:
         except PictureError:
             raise ProblemError(404, "the picture's file cannot be read") from None
         return Response(jpeg, media_type="image/jpeg", headers=headers)
-
-
-def _row(served: Served, id: str) -> int:
-    row = served.row_of.get(id)
-    if row is None:
-        raise ProblemError(404, "there is no picture of this id")
-    return row

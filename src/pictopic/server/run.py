@@ -8,7 +8,10 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
+import webbrowser
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -27,7 +30,9 @@ _BACKLOG = 512  # connections that wait to be taken
 _STARTING = 120  # seconds that a worker may take to load its libraries before it is taken for dead
 
 
-def run(model_folder: Path, settings: Settings, host: str, port: int, workers: int = 1) -> None:
+def run(
+    model_folder: Path, settings: Settings, host: str, port: int, workers: int = 1, open_page: bool = False
+) -> None:
     """Serve until SIGTERM or Ctrl-C; requests that are under way are answered first.
 
     Parameters
@@ -38,6 +43,8 @@ def run(model_folder: Path, settings: Settings, host: str, port: int, workers: i
         Where to listen; port 0: any that is free.
     workers : int, default=1
         Processes, each with the model in memory.
+    open_page : bool, default=False
+        Whether to show the page in the browser.
 
     Raises
     ------
@@ -54,15 +61,17 @@ def run(model_folder: Path, settings: Settings, host: str, port: int, workers: i
     }  # fmt: skip
     if workers == 1:
         server = uvicorn.Server(uvicorn.Config(create_app(model_folder, settings), **options))
-        with _listen(host, port) as own, suppress(KeyboardInterrupt):
+        with _listen(host, port, open_page) as own, suppress(KeyboardInterrupt):
             server.run([own])
         return
+    # The workers share the cores.
+    settings = replace(settings, threads=settings.threads or max(1, settings.n_threads // workers))
     Live(model_folder, settings)  # if it cannot be loaded that is said once, and not by each worker again and again
     with tempfile.TemporaryDirectory(prefix="pictopic-metrics-") as folder:
         os.environ[SHARED_FOLDER] = folder
         # uvicorn.run wants the name of an application, which would have to find its settings in the environment.
         config = uvicorn.Config(partial(create_app, model_folder, settings), factory=True, **options)
-        with _listen(host, port) as own:
+        with _listen(host, port, open_page) as own:
             own.set_inheritable(True)
             Multiprocess(config, sockets=[own]).run()
 
@@ -74,12 +83,15 @@ def _log_config() -> dict[str, Any]:
     return config
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, open_page: bool) -> socket.socket:
     """A socket, opened here so that a port that is taken is an error like others, and 0 is known by its number."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     own = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     name = f"[{host}]" if ":" in host else host
-    print(f"Serving at http://{name}:{own.getsockname()[1]} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    address = f"http://{name}:{own.getsockname()[1]}"
+    print(f"Serving at {address} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    if open_page:  # in a thread: some browsers only come back when they are closed
+        threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
     return own
 
 

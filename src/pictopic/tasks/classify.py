@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.frozen import FrozenEstimator
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp, softmax
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
@@ -24,7 +25,7 @@ _SVM_ROWS = 5_000  # an SVM's cost grows with the square of the rows
 _GRID = {"svc__C": [1.0, 10.0, 100.0], "svc__gamma": [0.25, 1.0, 4.0]}  # gamma in units of 1 / (number of features)
 _LINEAR_C = (0.001, 0.01, 0.1, 1.0)
 _SURE = 0.9  # share of answers that must be right if the others are "don't know"
-# What a saved head may contain beside what skops trusts by itself.
+# What a head saved by an earlier version may contain beside what skops trusts by itself.
 _TRUSTED = ["sklearn.calibration._CalibratedClassifier", "sklearn.calibration._TemperatureScaling"]
 
 
@@ -35,7 +36,7 @@ class ClassHead:
     Parameters
     ----------
     estimator : classifier
-        With `predict_proba`.
+        With `decision_function`, or `predict_proba` for several labels a picture.
     classes : list of str
     name : str
         Which of the candidates it is.
@@ -44,6 +45,8 @@ class ClassHead:
     multi_label : bool
     sure_from : float
         The largest probability below which "don't know" is the better answer.
+    temperature : float or None
+        What the scores are divided by before they become probabilities; None: they are as the classifier gives them.
     """
 
     estimator: Any
@@ -52,10 +55,20 @@ class ClassHead:
     scores: dict[str, float] = field(default_factory=dict)
     multi_label: bool = False
     sure_from: float = 0.0
+    temperature: float | None = None
 
     def predict_proba(self, Z: np.ndarray) -> np.ndarray:
         """Probability of each class, (n, classes)."""
-        return np.asarray(self.estimator.predict_proba(Z))
+        if self.temperature is None:
+            return np.asarray(self.estimator.predict_proba(Z))
+        return np.asarray(softmax(_scores(self.estimator, Z) / self.temperature, axis=1))
+
+    def learn(self, Z: np.ndarray, y: np.ndarray, own: tuple[np.ndarray, np.ndarray]) -> None:
+        """Learn again from other representations, the same in all that was chosen; the network's own is `own`."""
+        if self.name == OWN:
+            self.estimator = _own_head(own, self.classes, self.multi_label)
+        else:
+            self.estimator = clone(self.estimator).fit(Z, y)
 
     def save(self, folder: Path) -> None:
         """Write the classifier; nothing in it can be executed."""
@@ -67,7 +80,7 @@ class ClassHead:
         """All but the classifier, for JSON."""
         return {
             "classes": self.classes, "name": self.name, "scores": self.scores, "multi_label": self.multi_label,
-            "sure_from": self.sure_from,
+            "sure_from": self.sure_from, "temperature": self.temperature,
         }  # fmt: skip
 
     @classmethod
@@ -95,7 +108,7 @@ def fit_class_head(
     classes: list[str],
     random_state: int = 0,
 ) -> ClassHead:
-    """Try classifiers on the validation part, and fit the best on everything.
+    """Fit classifiers, and take the best on the validation part.
 
     Parameters
     ----------
@@ -127,11 +140,58 @@ def fit_class_head(
     best = max(scores, key=lambda name: scores[name])
     if several:
         return ClassHead(candidates[best], classes, best, scores, True)
-    calibrated = _calibrated(candidates[best], best, Z, y, Z_val, y_val)
-    head = ClassHead(calibrated, [str(name) for name in calibrated.classes_], best, scores)
-    # The validation part was not used to train the candidate; its calibration has one number.
-    head.sure_from = sure_from(_fitted_probabilities(candidates[best], Z_val, y_val), y_val, head.classes)
+    head = ClassHead(candidates[best], [str(name) for name in candidates[best].classes_], best, scores)
+    # The candidate has seen the training part: only the validation part can tell how sure it may be.
+    head.temperature = temperature(_scores(head.estimator, Z_val), y_val, head.classes)
+    head.sure_from = sure_from(head.predict_proba(Z_val), y_val, head.classes)
     return head
+
+
+def _scores(estimator: Any, Z: np.ndarray) -> np.ndarray:
+    """Scores of all classes, (n, classes); scikit-learn has one number for two."""
+    scores = np.asarray(estimator.decision_function(Z))
+    return np.stack([np.zeros(len(scores)), scores], axis=1) if scores.ndim == 1 else scores
+
+
+def temperature(scores: np.ndarray, y: np.ndarray, classes: list[str]) -> float:
+    """What to divide scores by, so that their softmax says how often an answer is right.
+
+    Parameters
+    ----------
+    scores : array of shape (n, classes)
+    y : array of shape (n,)
+        Names of classes; rows of a class that is not in `classes` do not count.
+    classes : list of str
+
+    Returns
+    -------
+    float
+        With which the rows' classes are most probable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pictopic.tasks.classify import temperature
+    >>> scores = np.array([[4.0, 0.0]] * 400)
+    >>> y = np.array(["a"] * 300 + ["b"] * 100)  # right three times of four
+    >>> round(temperature(scores, y, ["a", "b"]), 1)  # about 4 / log 3
+    3.7
+    """
+    number = {name: k for k, name in enumerate(classes)}
+    known = np.array([name in number for name in y], dtype=bool)
+    scores, true = scores[known], np.array([number[name] for name in y[known]], dtype=np.int64)
+    if not len(true):
+        return 1.0
+
+    # As if one answer more had been wrong and one right: where all are right, no probability is 1 (as Platt does).
+    targets = np.full(scores.shape, 1 / (len(true) + 2) / max(1, len(classes) - 1))
+    targets[np.arange(len(true)), true] = (len(true) + 1) / (len(true) + 2)
+
+    def loss(log_temperature: float) -> float:
+        scaled = scores * np.exp(-log_temperature)
+        return float(np.mean(logsumexp(scaled, axis=1) - (targets * scaled).sum(axis=1)))
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-5.0, 5.0), method="bounded").x))
 
 
 def _score(candidate: Any, Z: np.ndarray, y: np.ndarray, several: bool) -> float:
@@ -188,22 +248,6 @@ def _linear(Z: np.ndarray, y: np.ndarray, Z_val: np.ndarray, y_val: np.ndarray) 
 
     tried = [fitted(C) for C in _LINEAR_C]
     return max(tried, key=lambda candidate: _score(candidate, Z_val, y_val, several))
-
-
-def _calibrated(candidate: Any, name: str, Z: np.ndarray, y: np.ndarray, Z_val: np.ndarray, y_val: np.ndarray) -> Any:
-    """The candidate with probabilities one can rely on, learnt from all rows where that is honest."""
-    if name == OWN:  # it has seen the training part: only the validation part can tell how sure it may be
-        return CalibratedClassifierCV(FrozenEstimator(candidate), method="temperature", cv=2, ensemble=False).fit(
-            Z_val, y_val
-        )
-    rows, labels = np.concatenate([Z, Z_val]), np.concatenate([y, y_val])
-    n_folds = max(2, min(5, int(np.unique(labels, return_counts=True)[1].min())))
-    return CalibratedClassifierCV(candidate, method="temperature", cv=n_folds, ensemble=False).fit(rows, labels)
-
-
-def _fitted_probabilities(candidate: Any, Z_val: np.ndarray, y_val: np.ndarray) -> np.ndarray:
-    frozen = CalibratedClassifierCV(FrozenEstimator(candidate), method="temperature", cv=2, ensemble=False)
-    return frozen.fit(Z_val, y_val).predict_proba(Z_val)
 
 
 def sure_from(probabilities: np.ndarray, y: np.ndarray, classes: list[str], share: float = _SURE) -> float:

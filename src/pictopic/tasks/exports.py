@@ -6,8 +6,9 @@ import base64
 import csv
 import html
 import io
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from pictopic.files import write_text
 from pictopic.tasks.explore import ClassTopic
 from pictopic.words.codebook import Patch
 from pictopic.words.pictures import PictureError, open_picture
+from pictopic.words.tags import split_tags
 
 _STYLE = """
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); }
@@ -34,14 +36,34 @@ figcaption { font-size: .85rem; overflow-wrap: anywhere; }
 .words { display: flex; flex-wrap: wrap; gap: 1rem; }
 """
 _THUMBNAIL, _PATCH = 192, 32  # pixels
+_GAP = 2  # pixels between patches
+UNKNOWN = (128, 128, 128)  # in place of a picture that is gone
 
 
 def write_tags(path: Path, names: Sequence[str], found: Sequence[Sequence[tuple[str, float]]]) -> None:
     """Write tags as CSV, as `pictopic build` reads it: file_name, tags."""
+    write_text(path, tags_csv((name, [tag for tag, _ in own]) for name, own in zip(names, found, strict=True)))
+
+
+def tags_csv(tags: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """Names and tags as the CSV that `pictopic build` reads.
+
+    Examples
+    --------
+    >>> from pictopic.tasks.exports import tags_csv
+    >>> tags_csv([("a.jpg", ["boat", "sea"]), ("b.jpg", ["paris, france"])]).splitlines()
+    ['file_name,tags', 'a.jpg,boat;sea', 'b.jpg,"[""paris, france""]"']
+    """
     text = io.StringIO(newline="")
-    rows = [(name, ";".join(tag for tag, _ in own)) for name, own in zip(names, found, strict=True)]
+    rows = [(name, _cell(list(own))) for name, own in tags]
     csv.writer(text, lineterminator="\n").writerows([("file_name", "tags"), *rows])
-    write_text(path, text.getvalue())
+    return text.getvalue()
+
+
+def _cell(tags: list[str]) -> str:
+    """Tags in one cell; as a list in JSON where a tag has a separator in it."""
+    text = ";".join(tags)
+    return text if split_tags(text) == tags else json.dumps(tags, ensure_ascii=False)
 
 
 def write_vectors(path: Path, corpus: Corpus, vectors: np.ndarray) -> tuple[int, int]:
@@ -110,9 +132,14 @@ def data_uri(image: Image.Image, quality: int = 85) -> str:
     >>> data_uri(Image.new("RGB", (8, 8)))[:27]
     'data:image/jpeg;base64,/9j/'
     """
+    return f"data:image/jpeg;base64,{base64.b64encode(jpeg(image, quality)).decode()}"
+
+
+def jpeg(image: Image.Image, quality: int = 85) -> bytes:
+    """A picture as a JPEG file."""
     buffer = io.BytesIO()
     image.convert("RGB").save(buffer, "JPEG", quality=quality, optimize=True)
-    return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    return buffer.getvalue()
 
 
 def _patches(corpus: Corpus, word: int, files: dict[str, Path]) -> str:
@@ -137,3 +164,60 @@ def cut_patch(patch: Patch, file: Path, max_side: int | None) -> Image.Image | N
         return None
     half = 2 * patch.bin_size
     return image.crop((round(patch.x - half), round(patch.y - half), round(patch.x + half), round(patch.y + half)))
+
+
+def mosaic(images: Sequence[Image.Image | None], columns: int = 4, side: int = 38) -> Image.Image:
+    """Pictures of any size as the tiles of one; those that are None are grey.
+
+    Parameters
+    ----------
+    images : sequence of PIL images or None
+        Row by row.
+    columns : int, default=4
+        Tiles in a row; as many rows as columns.
+    side : int, default=38
+        Of a tile, in pixels.
+
+    Returns
+    -------
+    PIL image
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> from pictopic.tasks.exports import mosaic
+    >>> mosaic([Image.new("RGB", (16, 16), "red")] * 4, columns=2, side=10).size
+    (22, 22)
+    """
+    whole = columns * side + (columns - 1) * _GAP
+    page = Image.new("RGB", (whole, whole), UNKNOWN)
+    for k, image in enumerate(images[: columns**2]):
+        if image is not None:
+            row, column = divmod(k, columns)
+            tile = image.convert("RGB").resize((side, side), Image.Resampling.BICUBIC)
+            page.paste(tile, (column * (side + _GAP), row * (side + _GAP)))
+    return page
+
+
+def patch_mosaic(
+    patches: Sequence[Patch], files: Mapping[str, Path], max_side: int | None, side: int = 38
+) -> Image.Image:
+    """A visual word as a grid of the patches it was named after; those whose picture is gone are grey.
+
+    Parameters
+    ----------
+    patches : sequence of Patch
+        `Codebook.examples` of the word.
+    files : mapping of str to Path
+        Where the pictures are, by file name.
+    max_side : int or None
+        To how many pixels pictures were scaled down before patches were cut.
+    side : int, default=38
+        Of a patch, in pixels.
+
+    Returns
+    -------
+    PIL image
+    """
+    cut = [cut_patch(own, files[own.file_name], max_side) if own.file_name in files else None for own in patches]
+    return mosaic(cut, side=side)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from pictopic.tasks.metrics import f_measure_at_k, mean_average_precision
 DEEP_FROM = 50  # rows: of 60 made-up scenes a deep model already learns more, in about the same time
 _HELD_OUT = 0.15
 _LEAST_HELD_OUT = 12  # rows; with fewer, nothing can be said about how good a model is
+_VALIDATION = ("validation", "val", "valid", "dev")  # what a part to choose by may be called
 _TOP = 5  # tags, as in the paper
 _LAYERS = (512, 512)
 _THREADS_FROM = 2_000  # rows
@@ -103,14 +105,31 @@ class Network:
 
 
 @dataclass
+class HeldOut:
+    """What a network that had not seen them said of the pictures that were held out.
+
+    The network that answers has learnt from them, too: asked now, it would be too good.
+    """
+
+    rows: np.ndarray  # numbers of the pictures in the corpus
+    class_proba: np.ndarray | None  # (n, classes), in the order of the head's classes
+    tag_proba: np.ndarray | None  # (n, n_annotation_words)
+
+
+@dataclass
 class Fitted:
     """What learning came to."""
 
     network: Network
     head: ClassHead | None  # None: there are no classes to tell apart
     thresholds: TagThresholds | None  # None: there are no tags, or too few pictures
-    figures: dict[str, float]  # on the validation part
-    n_validation: int
+    figures: dict[str, float]  # on the held-out part
+    held_out: HeldOut | None = None  # None: too few rows to hold some out
+
+    @property
+    def n_validation(self) -> int:
+        """How many pictures were held out."""
+        return 0 if self.held_out is None else len(self.held_out.rows)
 
 
 def fit_everything(
@@ -121,8 +140,9 @@ def fit_everything(
     n_jobs: int | None,
     verbose: int,
     options: dict[str, Any] | None = None,
+    trial: bool = False,
 ) -> Fitted:
-    """Learn from a corpus; what can be chosen is chosen on a part of it that is held out.
+    """Learn from a corpus; what can be chosen is chosen on a part of it that is held out, and learnt from at last.
 
     Parameters
     ----------
@@ -134,6 +154,8 @@ def fit_everything(
         Of the estimator.
     options : dict, optional
         Others of the estimator.
+    trial : bool, default=False
+        Whether only the figures are wanted: what is held out is not learnt from.
 
     Returns
     -------
@@ -144,46 +166,59 @@ def fit_everything(
         raise ValueError("there is nothing to learn from: no picture has a visual word or a tag")
     estimator = _estimator(rows, labels, kind, random_state, n_jobs, verbose)
     network = Network(estimator.set_params(**(options or {})))
-    return _fit(network, corpus, random_state)
+    return _fit(network, corpus, random_state, trial)
 
 
-def _fit(network: Network, corpus: Corpus, random_state: int) -> Fitted:
+def _fit(network: Network, corpus: Corpus, random_state: int, only_trial: bool = False) -> Fitted:
+    """Choose on the held-out part, then learn from everything."""
     rows, labels = Rows.of(corpus), usable_labels(corpus)
     train, held_out = choose_parts(corpus)
-    _train(network, rows, labels, train, held_out)
+    if not len(held_out):
+        _train(network, rows, labels, train, held_out)
+        head = None if labels is None else _own_classes(network, labels, corpus.classes)
+        return Fitted(network, head, None, {})
+    trial = Network(copy.deepcopy(network.estimator))
+    _train(trial, rows, labels, train, held_out)
     figures: dict[str, float] = {}
-    head = thresholds = None
-    if len(held_out) >= _LEAST_HELD_OUT:
-        thresholds = _fit_tags(network, rows, train, held_out, figures)
+    head, found = None, HeldOut(held_out, None, None)
+    thresholds = _fit_tags(trial, rows, train, found, figures)
     if labels is not None:
-        head = _fit_classes(network, rows, labels, train, held_out, corpus.classes, random_state, figures)
-    return Fitted(network, head, thresholds, figures, len(held_out))
+        head = _fit_classes(trial, rows, labels, train, found, corpus.classes, random_state, figures)
+    fitted = Fitted(network, head, thresholds, figures, found)
+    if only_trial or _was_interrupted(trial.estimator):  # somebody does not want to wait any longer
+        network.estimator = trial.estimator
+        return fitted
+    history = trial.estimator.history_
+    _train_on_all(fitted, corpus, max_iter=int(np.argmax(history["validation_score"])) + 1)
+    network.estimator.history_ = history  # of the run that has both curves
+    return fitted
 
 
-def refit(fitted: Fitted, corpus: Corpus, passes: int, random_state: int) -> Fitted:
-    """Go on learning, from a collection that has grown.
+def refit(fitted: Fitted, corpus: Corpus, passes: int) -> Fitted:
+    """Go on learning, from a collection that has grown, or whose tags have changed.
+
+    What was chosen stays as it was, and so does what is known of how good the answers are: the network has seen the
+    pictures that were held out.
 
     Parameters
     ----------
     fitted : Fitted
-        Where to go on from; its network is changed.
+        Where to go on from; its network and head are changed.
     corpus : Corpus
-        With the same words.
+        With the same words; its first rows are those that were learnt from.
     passes : int
-        At most.
-    random_state : int
 
     Returns
     -------
     Fitted
     """
-    estimator = fitted.network.estimator
-    before = {name: getattr(estimator, name) for name in ("warm_start", "max_iter")}
-    estimator.set_params(warm_start=True, max_iter=passes)
-    try:
-        return _fit(fitted.network, corpus, random_state)
-    finally:
-        estimator.set_params(**before)
+    if fitted.held_out is None and len(choose_parts(corpus)[1]):
+        # Large enough now to hold some out; but these pictures are known already: it has to start over.
+        return _fit(fitted.network, corpus, fitted.network.estimator.random_state)
+    history = fitted.network.estimator.history_
+    _train_on_all(fitted, corpus, warm_start=True, max_iter=passes)
+    fitted.network.estimator.history_ = history  # it has both curves
+    return fitted
 
 
 def usable_labels(corpus: Corpus) -> np.ndarray | None:
@@ -201,14 +236,20 @@ def known_rows(labels: np.ndarray) -> np.ndarray:
     return np.array([name is not None for name in labels], dtype=bool)
 
 
+def rows_to_learn_from(corpus: Corpus) -> np.ndarray:
+    """Numbers of the rows that may be looked at: not those of "test", and only named parts where there is a "train"."""
+    splits = np.array(corpus.splits, dtype=object).astype(str)
+    if not (splits == "train").any():
+        return np.flatnonzero(splits != "test")
+    return np.flatnonzero(np.isin(splits, ["train", *_VALIDATION]))
+
+
 def choose_parts(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the rows to learn from, and of those to choose by."""
-    splits = np.array(corpus.splits, dtype=object)
-    validation = np.flatnonzero(np.isin(splits.astype(str), ["validation", "val", "valid", "dev"]))
-    train = np.flatnonzero(splits.astype(str) == "train")
-    if len(train) and len(validation):
-        return train, validation
-    usable = train if len(train) else np.flatnonzero(splits.astype(str) != "test")
+    """Numbers of the rows to learn from first, and of those to choose by."""
+    usable = rows_to_learn_from(corpus)
+    splits = np.array(corpus.splits, dtype=object).astype(str)[usable]
+    if (splits == "train").any() and (splits != "train").any():
+        return usable[splits == "train"], usable[splits != "train"]
     if len(usable) * _HELD_OUT < _LEAST_HELD_OUT:
         return usable, np.zeros(0, np.int64)
     part = corpus[usable].split(_HELD_OUT, random_state=0)["test"]
@@ -248,16 +289,41 @@ def _train(network: Network, rows: Rows, labels: Any, train: np.ndarray, held_ou
         estimator.fit(part.X, labels[train], **arguments)
 
 
+def _train_on_all(fitted: Fitted, corpus: Corpus, **changes: Any) -> None:
+    """Train the network on everything, with some options changed for the time being, and then the head."""
+    network, rows, labels = fitted.network, Rows.of(corpus), usable_labels(corpus)
+    changes["validation_fraction"] = None
+    if network.is_deep:
+        changes["checkpoint"] = None  # it is the trial's
+    before = {name: getattr(network.estimator, name) for name in changes}
+    network.estimator.set_params(**changes)
+    everything = rows_to_learn_from(corpus)
+    try:
+        _train(network, rows, labels, everything, everything[:0])
+    finally:
+        network.estimator.set_params(**before)
+    if fitted.head is not None and labels is not None:
+        known = everything[known_rows(labels)[everything]]
+        fitted.head.learn(network.represent(rows[known].without_tags()), labels[known], network.own_head())
+
+
+def _was_interrupted(estimator: Any) -> bool:
+    """Whether training ended neither because it had done all passes nor because it got no better."""
+    scores = estimator.history_["validation_score"]
+    return len(scores) < estimator.max_iter and len(scores) - np.argmax(scores) - 1 < estimator.n_iter_no_change
+
+
 def _fit_tags(
-    network: Network, rows: Rows, train: np.ndarray, held_out: np.ndarray, figures: dict[str, float]
+    trial: Network, rows: Rows, train: np.ndarray, held_out: HeldOut, figures: dict[str, float]
 ) -> TagThresholds | None:
     if not rows.n_annotation_words or not rows.n_visual:  # tags would be told from themselves
         return None
-    has_tag = rows[held_out].has_tag()
+    part = rows[held_out.rows]
+    has_tag = part.has_tag()
     tagged = has_tag.any(axis=1)
-    if not tagged.any():
+    p = held_out.tag_proba = trial.tag_proba(part.without_tags())
+    if not tagged.any() or len(part) < _LEAST_HELD_OUT:
         return None
-    p = network.tag_proba(rows[held_out].without_tags())
     frequency = rows[train].has_tag().sum(axis=0)
     true = [np.flatnonzero(own).tolist() for own in has_tag[tagged]]
     figures["tags"] = f_measure_at_k(true, np.argsort(-p[tagged], axis=1, kind="stable")[:, :_TOP].tolist(), _TOP)
@@ -266,28 +332,40 @@ def _fit_tags(
     return TagThresholds.fit(p[tagged], has_tag[tagged])
 
 
+def _own_classes(network: Network, labels: np.ndarray, classes: list[str]) -> ClassHead:
+    """The network's own head, where there are too few pictures to choose by."""
+    none = np.zeros((0, 0))
+    return fit_class_head(none, labels[:0], none, labels[:0], network.own_head(), _names(network, labels, classes))
+
+
+def _names(network: Network, labels: np.ndarray, classes: list[str]) -> list[str]:
+    """Classes in the network's order."""
+    return [str(name) for name in network.estimator.classes_] if labels.ndim == 1 else classes
+
+
 def _fit_classes(
-    network: Network,
+    trial: Network,
     rows: Rows,
     labels: np.ndarray,
     train: np.ndarray,
-    held_out: np.ndarray,
+    held_out: HeldOut,
     classes: list[str],
     random_state: int,
     figures: dict[str, float],
 ) -> ClassHead:
-    train, held_out = (part[known_rows(labels)[part]] for part in (train, held_out))
-    names = [str(name) for name in network.estimator.classes_] if labels.ndim == 1 else classes
-    Z = network.represent(rows[train].without_tags())
-    if not len(held_out):
-        return fit_class_head(Z, labels[train], Z[:0], labels[:0], network.own_head(), names, random_state)
-    Z_val = network.represent(rows[held_out].without_tags())
-    head = fit_class_head(Z, labels[train], Z_val, labels[held_out], network.own_head(), names, random_state)
+    Z_val = trial.represent(rows[held_out.rows].without_tags())
+    known = known_rows(labels)
+    train, told = train[known[train]], known[held_out.rows]
+    Z, y, y_val = trial.represent(rows[train].without_tags()), labels[train], labels[held_out.rows[told]]
+    names = _names(trial, labels, classes)
+    head = fit_class_head(Z, y, Z_val[told], y_val, trial.own_head(), names, random_state)
+    held_out.class_proba = head.predict_proba(Z_val)
+    if not told.any():
+        return head
     figures["classes"] = head.scores[head.name]
     if labels.ndim == 1:
-        values, counts = np.unique(labels[train].astype(str), return_counts=True)
-        figures["classes_baseline"] = float(np.mean(labels[held_out].astype(str) == values[counts.argmax()]))
+        values, counts = np.unique(y.astype(str), return_counts=True)
+        figures["classes_baseline"] = float(np.mean(y_val.astype(str) == values[counts.argmax()]))
     else:
-        usual = np.tile(labels[train].mean(axis=0), (len(held_out), 1))
-        figures["classes_baseline"] = mean_average_precision(labels[held_out], usual)
+        figures["classes_baseline"] = mean_average_precision(y_val, np.tile(y.mean(axis=0), (len(y_val), 1)))
     return head

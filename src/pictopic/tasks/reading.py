@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -27,13 +27,23 @@ def is_one(pictures: Any) -> bool:
     return pictures is None or isinstance(pictures, str | os.PathLike | bytes | Image.Image | np.ndarray)
 
 
+class Described(NamedTuple):
+    """Pictures with their words and features, to ask many things about them; see `PictureModel.describe`."""
+
+    pictures: list[Any]  # as they were given
+    is_one: bool  # not a list: one answer is wanted, and not a list of them
+    visual: sparse.csr_array  # (n, n_pairs): of those that could be read
+    features: np.ndarray  # (n, n_computed_features)
+    found: list[int]  # their numbers among the pictures
+
+
 class Query:
     """Pictures with tags that somebody asks about.
 
     Parameters
     ----------
     reader : PictureReader
-    pictures : path, bytes, PIL image or numpy array, a list of them, or None
+    pictures : path, bytes, PIL image or numpy array, a list of them, Described, or None
         None: tags only.
     tags : sequence of str
         Of all of the pictures, normalised.
@@ -47,9 +57,7 @@ class Query:
     """
 
     def __init__(self, reader: PictureReader, pictures: Any, tags: Sequence[str] = ()):
-        self.one = is_one(pictures)
-        self.pictures = [pictures] if self.one else list(pictures)
-        visual, features, self.found = reader.describe(self.pictures)
+        self.pictures, self.one, visual, features, self.found = reader.describe(pictures)
         self.rows = reader.rows(visual, features, tags)
 
     def answers(self, answers: list[Answer]) -> Answer | list[Answer]:
@@ -76,6 +84,8 @@ class PictureReader:
     def rows(self, visual: sparse.csr_array, features: np.ndarray, tags: Sequence[str]) -> Rows:
         """Words and global features, with the same tags for all; features that are not known are NaN."""
         vocabulary, known = self.corpus.vocabulary, self.corpus.global_features
+        if visual.shape[1] != vocabulary.n_pairs:
+            raise ValueError("the picture was described with other visual words than the model's")
         counted = vocabulary.count_tags([list(tags)] * visual.shape[0])
         X = sparse.csr_array(sparse.hstack([visual, counted], format="csr", dtype=np.int32))
         if known is None:
@@ -84,28 +94,32 @@ class PictureReader:
         own[:, : features.shape[1]] = features
         return Rows(X, own, vocabulary.n_annotation_words)
 
-    def describe(self, pictures: list[Any]) -> tuple[sparse.csr_array, np.ndarray, list[int]]:
-        """Visual words and computed features of the pictures that can be read, and their numbers.
+    def describe(self, pictures: Any) -> Described:
+        """Visual words and computed features of a picture, of those of a list that can be read, or of none (None).
 
-        One that cannot be read is an error; one of many costs a warning.
+        One that cannot be read is an error; one of many costs a warning.  What is described already stays as it is.
         """
-        if len(pictures) == 1 and pictures[0] is None:
-            return sparse.csr_array((1, self.corpus.vocabulary.n_pairs), dtype=np.int32), np.zeros((1, 0)), [0]
+        if isinstance(pictures, Described):
+            return pictures
+        one = is_one(pictures)
+        given = [pictures] if one else list(pictures)
+        if len(given) == 1 and given[0] is None:
+            return Described(given, one, self._no_pictures(1), np.zeros((1, 0)), [0])
         extractor = self.corpus.extractor
-        pictures = [self.file_of(picture) for picture in pictures]
-        parts = [pictures[k : k + PIECE] for k in range(0, len(pictures), PIECE)]
-        n_jobs = self.n_jobs if len(pictures) >= _IN_PROCESSES_FROM else 1
+        files = [self.file_of(picture) for picture in given]
+        parts = [files[k : k + PIECE] for k in range(0, len(files), PIECE)]
+        n_jobs = self.n_jobs if len(files) >= _IN_PROCESSES_FROM else 1
         pieces = list(in_processes(make_piece, ((part, extractor) for part in parts), n_jobs))
         found: list[int] = []
         for k, (part, piece) in enumerate(zip(parts, pieces, strict=True)):
             found += (k * PIECE + piece.kept).tolist()
             for number, reason in piece.skipped:
-                self._tell(f"{_name(part[number])}: {reason}", is_error=len(pictures) == 1)
-        counts = sparse.vstack([piece.counts for piece in pieces], format="csr") if pieces else self._no_pictures()
-        return sparse.csr_array(counts), _features(pieces), found
+                self._tell(f"{_name(part[number])}: {reason}", is_error=len(files) == 1)
+        counts = sparse.vstack([piece.counts for piece in pieces], format="csr") if pieces else self._no_pictures(0)
+        return Described(given, one, sparse.csr_array(counts), _features(pieces), found)
 
-    def _no_pictures(self) -> sparse.csr_array:
-        return sparse.csr_array((0, self.corpus.vocabulary.n_pairs), dtype=np.int32)
+    def _no_pictures(self, n: int) -> sparse.csr_array:
+        return sparse.csr_array((n, self.corpus.vocabulary.n_pairs), dtype=np.int32)
 
     @staticmethod
     def _tell(text: str, is_error: bool) -> None:

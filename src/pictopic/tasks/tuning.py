@@ -93,7 +93,7 @@ def tune(
             options.pop("generative_weight", None)
         start = time.monotonic()
         fitted = fit_everything(
-            corpus, kind="deep", random_state=random_state, n_jobs=n_jobs, verbose=0, options=options
+            corpus, kind="deep", random_state=random_state, n_jobs=n_jobs, verbose=0, options=options, trial=True
         )
         trials.append(Trial(options, fitted.figures, time.monotonic() - start))
         slowest = max(slowest, trials[-1].seconds)

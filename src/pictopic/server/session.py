@@ -1,0 +1,80 @@
+"""Signing in to a server with a token, from a browser: a cookie that stands for the token."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+from http.cookies import CookieError, SimpleCookie
+from typing import Annotated
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+from starlette.datastructures import Headers
+
+from pictopic.server.problems import ProblemError
+from pictopic.server.settings import Settings
+
+ADDRESS = "/api/v1/session"
+COOKIE = "pictopic_session"
+_DAYS = 30 * 24 * 3600
+_AFTER_A_WRONG_ONE = 0.5  # seconds, so that nobody tries many
+
+
+class Given(BaseModel):
+    """What somebody says is the token."""
+
+    token: Annotated[str, Field(max_length=1000)]
+
+
+def cookie_value(token: str) -> str:
+    """What a browser keeps: it follows from the token, so that it outlives the server, but does not tell it.
+
+    Examples
+    --------
+    >>> from pictopic.server.session import cookie_value
+    >>> len(cookie_value("secret")), cookie_value("secret") == cookie_value("other")
+    (64, False)
+    """
+    return hmac.new(token.encode("utf-8", "surrogateescape"), b"pictopic session 1", hashlib.sha256).hexdigest()
+
+
+def has_cookie(headers: Headers, token: str) -> bool:
+    """Whether a request has the cookie; takes equally long however much of it is right."""
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return False
+    given = "" if found is None else found.value
+    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), cookie_value(token).encode())
+
+
+def make_session_router(settings: Settings) -> APIRouter:
+    """The routes that can be reached without a token."""
+    router = APIRouter()
+    in_public = {"security": list[dict[str, list[str]]]()}
+
+    @router.post(ADDRESS, status_code=204, response_class=Response, openapi_extra=in_public)
+    async def sign_in(request: Request, given: Given) -> Response:
+        """Sign in with the token: from then on the browser sends a cookie that stands for it."""
+        if settings.token is None:
+            return Response(status_code=204)
+        sent, right = (token.encode("utf-8", "surrogatepass") for token in (given.token, settings.token))
+        if not hmac.compare_digest(sent, right):
+            await asyncio.sleep(_AFTER_A_WRONG_ONE)
+            raise ProblemError(401, "this is not the token", headers={"WWW-Authenticate": "Bearer"})
+        response = Response(status_code=204)
+        response.set_cookie(
+            COOKIE, cookie_value(settings.token), max_age=_DAYS, path="/", httponly=True, samesite="strict",
+            secure=request.url.scheme == "https",
+        )  # fmt: skip
+        return response
+
+    @router.delete(ADDRESS, status_code=204, response_class=Response, openapi_extra=in_public)
+    async def sign_out() -> Response:
+        """Sign out: the browser forgets the cookie."""
+        response = Response(status_code=204)
+        response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+        return response
+
+    return router

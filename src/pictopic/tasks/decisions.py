@@ -1,0 +1,235 @@
+"""What people decided about tags: which belong to a picture and which do not, kept in a file that only grows."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from io import FileIO
+from pathlib import Path
+from typing import NamedTuple
+
+from pictopic.words.tags import normalise_tag
+
+try:
+    import fcntl
+except ImportError:  # Windows: processes there must not write at the same time
+    fcntl = None  # type: ignore[assignment]
+
+ACCEPTED, REJECTED, UNDECIDED = "accepted", "rejected", "undecided"
+_WORDS = (ACCEPTED, REJECTED, UNDECIDED)
+_SUFFIX = ".decisions.jsonl"
+
+
+class Decision(NamedTuple):
+    """Whether a tag belongs to a picture, and since when this is known."""
+
+    file_name: str
+    tag: str
+    decision: str  # "accepted", "rejected"; in the file also "undecided": an earlier one is taken back
+    time: str  # ISO 8601, UTC
+
+
+class Decisions:
+    """Decisions about tags, in a file of JSON lines: of several about the same, the last one counts.
+
+    Lines are only ever added, each at once and safe on disk before `add` returns.  Several threads and processes can
+    add to the same file and see each other's decisions.  A last line that a crash has cut off is ignored.
+
+    Parameters
+    ----------
+    path : path
+        Of the file; made when something is decided.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pictopic.tasks.decisions import Decisions
+    >>> decisions = Decisions(tempfile.mkdtemp() + "/photos.model.decisions.jsonl")
+    >>> decisions.add("17.jpg", "Sea", "accepted")
+    >>> decisions.add("17.jpg", "boat", "rejected")
+    >>> decisions.add("3.jpg", "boat", "accepted")
+    >>> decisions.add("3.jpg", "boat", "undecided")
+    >>> len(decisions), decisions.counts()
+    (2, {'accepted': 1, 'rejected': 1})
+    >>> decisions.decided("sea"), decisions.tags_after("17.jpg", ["boat", "sky"])
+    ({'17.jpg'}, ['sky', 'sea'])
+    """
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        self._forget()
+
+    @classmethod
+    def beside(cls, model_folder: str | os.PathLike[str]) -> Decisions:
+        """Those about a model's collection: beside its folder, which is replaced when the model learns."""
+        folder = Path(os.path.abspath(model_folder))
+        return cls(folder.with_name(folder.name + _SUFFIX))
+
+    # ---- deciding ----------------------------------------------------------------------------------------------------
+
+    def add(self, file_name: str, tag: str, decision: str) -> None:
+        """Write a decision down.
+
+        Parameters
+        ----------
+        file_name : str
+            Of the picture, as in the collection.
+        tag : str
+        decision : {"accepted", "rejected", "undecided"}
+            "undecided" takes an earlier one back; a collection that has taken it up already stays as it is.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        tag = normalise_tag(tag)
+        if not tag:
+            raise ValueError("a tag must have at least one letter")
+        if decision not in _WORDS:
+            raise ValueError(f"a decision is one of {', '.join(_WORDS)}, got {decision!r}")
+        with self._lock, open(self.path, "a+b", buffering=0) as file, _locked(file):
+            self._read(file)
+            if self._word(file_name, tag) != decision:
+                time = datetime.now(UTC).isoformat(timespec="seconds")
+                self._append(file, Decision(file_name, tag, decision, time))
+
+    def _append(self, file: FileIO, decision: Decision) -> None:
+        end = file.seek(0, os.SEEK_END)
+        if end > self._offset:  # a line that was cut off
+            file.truncate(self._offset)
+            end = self._offset
+        # A whole last line whose end is missing, as editors leave it, gets its end now.
+        start = b"" if self._is_ended else b"\n"
+        line = start + json.dumps(decision._asdict(), ensure_ascii=False).encode() + b"\n"
+        try:
+            if file.write(line) != len(line):
+                raise OSError(f"{self.path}: the disk is full")
+            os.fsync(file.fileno())
+        except OSError:
+            file.truncate(end)
+            raise
+        self._read(file)
+
+    # ---- what was decided --------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.newest())
+
+    def counts(self) -> dict[str, int]:
+        """How many tags were accepted and how many rejected."""
+        found = Counter(own.decision for own in self.newest())
+        return {word: found[word] for word in (ACCEPTED, REJECTED)}
+
+    def newest(self, offset: int = 0, limit: int | None = None) -> list[Decision]:
+        """Decisions that count, the newest first.
+
+        Parameters
+        ----------
+        offset : int, default=0
+            How many to leave out.
+        limit : int, optional
+            How many at most.
+
+        Returns
+        -------
+        list of Decision
+        """
+        with self._current():
+            found = list(self._known.values())[::-1]
+        return found[offset:] if limit is None else found[offset : offset + limit]
+
+    def decided(self, tag: str) -> set[str]:
+        """Names of the pictures for which it is decided whether they have a tag."""
+        tag = normalise_tag(tag)
+        with self._current():
+            return {name for name, own in self._known if own == tag}
+
+    def changed(self) -> list[str]:
+        """Names of the pictures about which something is decided, in the order of the alphabet."""
+        return sorted({own.file_name for own in self.newest()})
+
+    def tags_after(self, file_name: str, tags: Sequence[str]) -> list[str]:
+        """A picture's tags with those that were accepted, and without those that were rejected."""
+        with self._current():
+            own = dict(self._of_picture.get(file_name, {}))
+        kept = [tag for tag in tags if own.get(tag) != REJECTED]
+        return list(dict.fromkeys([*kept, *(tag for tag, word in own.items() if word == ACCEPTED)]))
+
+    # ---- reading -----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        """Know what others have added."""
+        with self._lock:
+            try:
+                with open(self.path, "rb", buffering=0) as file:
+                    self._read(file)
+            except FileNotFoundError:
+                self._forget()
+            yield
+
+    def _forget(self) -> None:
+        self._known: dict[tuple[str, str], Decision] = {}  # by picture and tag; the newest last
+        self._of_picture: dict[str, dict[str, str]] = {}
+        self._file: tuple[int, int] | None = None
+        self._offset, self._n_lines, self._is_ended = 0, 0, True  # up to where the file is known
+
+    def _read(self, file: FileIO) -> None:
+        """Take what is new in the file."""
+        about = os.fstat(file.fileno())
+        if self._file != (about.st_dev, about.st_ino) or about.st_size < self._offset:
+            self._forget()
+            self._file = (about.st_dev, about.st_ino)
+        if about.st_size == self._offset:
+            return
+        file.seek(self._offset)
+        *lines, last = file.read().split(b"\n")
+        for line in lines:
+            if line.strip():
+                self._take(self._parsed(line))
+            self._offset += len(line) + 1
+            self._n_lines += 1
+            self._is_ended = True
+        try:
+            decision = self._parsed(last)
+        except ValueError:
+            return  # nothing, or half a line: it is being written, or was cut off
+        self._take(decision)
+        self._offset += len(last)
+        self._is_ended = False
+
+    def _parsed(self, line: bytes) -> Decision:
+        try:
+            content = json.loads(line)
+            found = Decision(*(content[name] for name in Decision._fields))
+            if not all(isinstance(value, str) for value in found) or found.decision not in _WORDS:
+                raise ValueError
+        except (ValueError, KeyError, TypeError):
+            where = f"{self.path}, line {self._n_lines + 1}"
+            raise ValueError(f"{where}: not a decision with file_name, tag, decision and time") from None
+        return found._replace(tag=normalise_tag(found.tag))
+
+    def _take(self, new: Decision) -> None:
+        self._known.pop((new.file_name, new.tag), None)
+        self._of_picture.setdefault(new.file_name, {}).pop(new.tag, None)
+        if new.decision != UNDECIDED:
+            self._known[new.file_name, new.tag] = new
+            self._of_picture[new.file_name][new.tag] = new.decision
+
+    def _word(self, file_name: str, tag: str) -> str:
+        return self._of_picture.get(file_name, {}).get(tag, UNDECIDED)
+
+
+@contextmanager
+def _locked(file: FileIO) -> Iterator[None]:
+    """Keep other processes from adding; the lock ends with the file."""
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    yield

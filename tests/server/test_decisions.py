@@ -1,0 +1,158 @@
+"""Decisions about tags over HTTP."""
+
+import csv
+import io
+import json
+import zipfile
+
+import pytest
+
+from pictopic.corpus.keywords import xmp_keywords
+from pictopic.server.live import picture_id
+from pictopic.tasks.decisions import Decisions
+from tests.server.conftest import check_problem, served
+
+# What is made once takes long: one process makes it for all.
+pytestmark = pytest.mark.xdist_group("server")
+
+ADDRESS = "/api/v1/decisions"
+
+
+@pytest.fixture
+def own_folder(folder, tmp_path):
+    """The model at a place of its own, where there are no decisions yet."""
+    (tmp_path / "private-model").symlink_to(folder)
+    return tmp_path / "private-model"
+
+
+@pytest.fixture
+def client(own_folder):
+    with served(own_folder) as client:
+        yield client
+
+
+def decide(client, name, tag, decision, **options):
+    body = {"picture": picture_id(name), "tag": tag, "decision": decision}
+    return client.put(ADDRESS, json=body, **options)
+
+
+def test_decisions_are_counted_and_listed_the_newest_first(client, learnt):
+    names = learnt.corpus_.file_names
+    assert decide(client, names[0], "Sea", "accepted").json() == {"n_accepted": 1, "n_rejected": 0}
+    assert decide(client, names[1], "sky", "rejected").json() == {"n_accepted": 1, "n_rejected": 1}
+    found = client.get(ADDRESS).json()
+    assert [(own["picture"]["file_name"], own["tag"], own["decision"]) for own in found["decisions"]] == [
+        (names[1], "sky", "rejected"), (names[0], "sea", "accepted"),
+    ]  # fmt: skip
+    assert found["decisions"][1]["picture"] == client.get("/api/v1/pictures?limit=1").json()["pictures"][0]
+    assert (found["total"], found["next_offset"], found["n_accepted"], found["n_rejected"]) == (2, None, 1, 1)
+
+
+def test_decisions_are_kept_beside_the_model(client, own_folder, learnt):
+    decide(client, learnt.corpus_.file_names[0], "sea", "accepted")
+    line = json.loads((own_folder.parent / "private-model.decisions.jsonl").read_text())
+    assert (line["file_name"], line["tag"], line["decision"]) == (learnt.corpus_.file_names[0], "sea", "accepted")
+
+
+def test_a_decision_can_be_taken_back(client, learnt):
+    decide(client, learnt.corpus_.file_names[0], "sea", "accepted")
+    assert decide(client, learnt.corpus_.file_names[0], "SEA", "undecided").json()["n_accepted"] == 0
+    assert client.get(ADDRESS).json()["decisions"] == []
+
+
+def test_decisions_come_page_by_page(client, learnt):
+    for name in learnt.corpus_.file_names[:5]:
+        decide(client, name, "sea", "accepted")
+    found = client.get(ADDRESS, params={"offset": 2, "limit": 2}).json()
+    assert [own["picture"]["file_name"] for own in found["decisions"]] == learnt.corpus_.file_names[1:3][::-1]
+    assert (found["total"], found["next_offset"]) == (5, 4)
+
+
+def test_what_another_process_decided_is_seen(client, own_folder, learnt):
+    assert client.get(ADDRESS).json()["total"] == 0
+    Decisions.beside(own_folder).add(learnt.corpus_.file_names[0], "sea", "rejected")
+    assert client.get(ADDRESS).json()["n_rejected"] == 1
+
+
+def test_decisions_about_pictures_that_are_gone_do_not_count(client, own_folder):
+    Decisions.beside(own_folder).add("gone.jpg", "sea", "accepted")
+    found = client.get(ADDRESS).json()
+    assert (found["decisions"], found["total"], found["n_accepted"]) == ([], 0, 0)
+
+
+def test_the_csv_has_all_tags_of_the_pictures_after_the_decisions(client, learnt):
+    name, tags = learnt.corpus_.file_names[0], learnt.corpus_.tags[0]
+    decide(client, name, tags[0], "rejected")
+    decide(client, name, "unicorn", "accepted")
+    response = client.get(f"{ADDRESS}/export?format=csv")
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    assert response.headers["content-disposition"] == 'attachment; filename="tags.csv"'
+    assert list(csv.DictReader(io.StringIO(response.text))) == [
+        {"file_name": name, "tags": ";".join([*tags[1:], "unicorn"])}
+    ]
+
+
+def test_the_zip_has_a_sidecar_for_each_picture(client, learnt):
+    name, tags = learnt.corpus_.file_names[0], learnt.corpus_.tags[0]
+    decide(client, name, "unicorn", "accepted")
+    response = client.get(f"{ADDRESS}/export?format=xmp")
+    assert response.headers["content-disposition"] == 'attachment; filename="sidecars.zip"'
+    with zipfile.ZipFile(io.BytesIO(response.content)) as archive:
+        assert archive.namelist() == [name.rsplit(".", 1)[0] + ".xmp"]
+        assert xmp_keywords(archive.read(archive.namelist()[0])) == [*tags, "unicorn"]
+
+
+def test_without_decisions_the_exports_are_empty(client):
+    assert client.get(f"{ADDRESS}/export").text == "file_name,tags\n"
+    with zipfile.ZipFile(io.BytesIO(client.get(f"{ADDRESS}/export?format=xmp").content)) as archive:
+        assert archive.namelist() == []
+
+
+def test_an_unknown_picture_is_a_404(client):
+    check_problem(decide(client, "unknown.jpg", "sea", "accepted"), 404, "not-found")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"decision": "perhaps"}, {"tag": " \u200b"}, {"tag": "a" * 201}, {"tag": 7}, {"picture": None}]
+)
+def test_a_wrong_word_or_tag_is_a_422(client, learnt, wrong):
+    body = {"picture": picture_id(learnt.corpus_.file_names[0]), "tag": "sea", "decision": "accepted"} | wrong
+    check_problem(client.put(ADDRESS, json=body), 422, "invalid")
+    assert client.get(ADDRESS).json()["total"] == 0
+
+
+def test_an_unknown_format_is_a_422(client):
+    check_problem(client.get(f"{ADDRESS}/export?format=exe"), 422, "invalid")
+
+
+@pytest.mark.parametrize("headers", [{"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}])
+def test_a_page_of_another_site_cannot_decide(client, learnt, headers):
+    response = decide(client, learnt.corpus_.file_names[0], "sea", "accepted", headers=headers)
+    check_problem(response, 403, "cross-site")
+    assert client.get(ADDRESS).json()["total"] == 0
+
+
+def test_deciding_needs_the_token(own_folder, learnt):
+    with served(own_folder, token="secret") as client:  # noqa: S106
+        check_problem(decide(client, learnt.corpus_.file_names[0], "sea", "accepted"), 401, "unauthorized")
+
+
+def test_a_file_that_cannot_be_written_is_a_problem_without_a_path(client, own_folder, learnt):
+    Decisions.beside(own_folder).path.mkdir()  # whoever runs the tests may write to any file
+    response = decide(client, learnt.corpus_.file_names[0], "sea", "accepted")
+    found = check_problem(response, 500, "internal")
+    assert found["detail"].startswith("the decisions cannot be written here")
+    assert "private" not in response.text
+
+
+def test_a_damaged_file_is_a_problem_without_a_path(client, own_folder):
+    Decisions.beside(own_folder).path.write_text("nonsense\n")
+    response = client.get(ADDRESS)
+    assert check_problem(response, 500, "internal")["detail"].startswith("the decisions cannot be read here")
+    assert "private" not in response.text
+
+
+def test_the_description_has_the_addresses(client):
+    paths = client.get("/openapi.json").json()["paths"]
+    assert set(paths[ADDRESS]) == {"get", "put"}
+    assert set(paths[f"{ADDRESS}/export"]["get"]["responses"]["200"]["content"]) >= {"application/zip"}

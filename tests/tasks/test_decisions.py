@@ -1,0 +1,251 @@
+"""The journal of decisions."""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pictopic.tasks import decisions as module
+from pictopic.tasks.decisions import Decision, Decisions
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "photos.model.decisions.jsonl"
+
+
+def line(name, tag, decision="accepted"):
+    return json.dumps({"file_name": name, "tag": tag, "decision": decision, "time": "2025-01-01T00:00:00+00:00"})
+
+
+def keys(decisions):
+    return [(own.file_name, own.tag, own.decision) for own in decisions.newest()]
+
+
+def test_what_was_decided_is_there_when_it_is_read_again(path):
+    Decisions(path).add("é/1.jpg", "sea", "accepted")
+    Decisions(path).add("2.jpg", "sea", "rejected")
+    assert keys(Decisions(path)) == [("2.jpg", "sea", "rejected"), ("é/1.jpg", "sea", "accepted")]
+
+
+def test_a_decision_is_one_line_of_json_with_its_time(path):
+    Decisions(path).add("1.jpg", "  SEA ", "accepted")
+    (own,) = path.read_text().splitlines()
+    content = json.loads(own)
+    assert list(content) == ["file_name", "tag", "decision", "time"]
+    assert content["tag"] == "sea"
+    time = datetime.fromisoformat(content["time"])
+    assert time.utcoffset() == timedelta(0)
+    assert abs(datetime.now(UTC) - time) < timedelta(minutes=1)
+
+
+def test_the_file_is_beside_the_models_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos.model").mkdir()
+    expected = tmp_path / "photos.model.decisions.jsonl"
+    assert Decisions.beside("photos.model/").path == expected
+    monkeypatch.chdir(tmp_path / "photos.model")
+    assert Decisions.beside(".").path == expected
+
+
+def test_without_a_file_nothing_is_decided(path):
+    decisions = Decisions(path)
+    assert (len(decisions), decisions.decided("sea"), decisions.changed()) == (0, set(), [])
+    assert decisions.tags_after("1.jpg", ["sky"]) == ["sky"]
+    assert not path.exists()
+
+
+def test_the_last_of_several_decisions_counts(path):
+    decisions = Decisions(path)
+    for word in ("accepted", "undecided", "rejected"):
+        decisions.add("1.jpg", "sea", word)
+    assert keys(decisions) == [("1.jpg", "sea", "rejected")]
+    assert len(path.read_text().splitlines()) == 3
+
+
+def test_a_decision_that_is_taken_back_is_none(path):
+    decisions = Decisions(path)
+    decisions.add("1.jpg", "sea", "rejected")
+    decisions.add("1.jpg", "sea", "undecided")
+    assert (len(decisions), decisions.decided("sea"), decisions.changed()) == (0, set(), [])
+    assert decisions.tags_after("1.jpg", ["sea"]) == ["sea"]
+
+
+def test_the_same_decision_again_is_not_written_again(path):
+    decisions = Decisions(path)
+    decisions.add("1.jpg", "sea", "accepted")
+    decisions.add("1.jpg", "Sea", "accepted")
+    assert len(path.read_text().splitlines()) == 1
+
+
+def test_decided_are_the_pictures_of_a_tag_either_way(path):
+    decisions = Decisions(path)
+    decisions.add("1.jpg", "sea", "accepted")
+    decisions.add("2.jpg", "sea", "rejected")
+    decisions.add("3.jpg", "sky", "accepted")
+    assert decisions.decided("Sea") == {"1.jpg", "2.jpg"}
+    assert decisions.changed() == ["1.jpg", "2.jpg", "3.jpg"]
+    assert decisions.counts() == {"accepted": 2, "rejected": 1}
+
+
+def test_tags_afterwards_have_accepted_ones_once_and_no_rejected_ones(path):
+    decisions = Decisions(path)
+    for tag, word in (("boat", "accepted"), ("sky", "rejected"), ("sea", "accepted"), ("car", "rejected")):
+        decisions.add("1.jpg", tag, word)
+    assert decisions.tags_after("1.jpg", ["sea", "sky", "sun"]) == ["sea", "sun", "boat"]
+
+
+def test_the_newest_come_first_and_in_pages(path):
+    decisions = Decisions(path)
+    for number in range(5):
+        decisions.add(f"{number}.jpg", "sea", "accepted")
+    decisions.add("1.jpg", "sea", "rejected")
+    assert [own.file_name for own in decisions.newest(1, 3)] == ["4.jpg", "3.jpg", "2.jpg"]
+    assert isinstance(decisions.newest()[0], Decision)
+    assert decisions.newest()[0].file_name == "1.jpg"
+
+
+@pytest.mark.parametrize(
+    ("tag", "word", "message"),
+    [(" \u200b", "accepted", "a tag must have at least one letter"), ("sea", "perhaps", "a decision is one of")],
+)
+def test_what_is_no_decision_is_refused(path, tag, word, message):
+    with pytest.raises(ValueError, match=message):
+        Decisions(path).add("1.jpg", tag, word)
+    assert not path.exists()
+
+
+# ---- crashes ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_last_line_that_was_cut_off_anywhere_is_ignored_and_goes_with_the_next_decision(path):
+    whole = line("1.jpg", "sea") + "\n"
+    cut = line("2.jpg", "möwe")
+    for length in range(1, len(cut)):
+        path.write_bytes(whole.encode() + cut.encode()[:length])
+        decisions = Decisions(path)
+        assert keys(decisions) == [("1.jpg", "sea", "accepted")]
+        decisions.add("3.jpg", "sky", "rejected")
+        assert keys(decisions) == keys(Decisions(path)) == [("3.jpg", "sky", "rejected"), ("1.jpg", "sea", "accepted")]
+        assert len(path.read_text().splitlines()) == 2
+
+
+def test_a_whole_last_line_without_its_end_counts_and_gets_it_with_the_next_decision(path):
+    path.write_text(line("1.jpg", "sea"))
+    decisions = Decisions(path)
+    assert keys(decisions) == [("1.jpg", "sea", "accepted")]
+    decisions.add("2.jpg", "sea", "rejected")
+    assert keys(decisions) == keys(Decisions(path)) == [("2.jpg", "sea", "rejected"), ("1.jpg", "sea", "accepted")]
+
+
+def test_a_line_that_is_being_written_is_taken_when_it_is_whole(path):
+    decisions, text = Decisions(path), line("1.jpg", "sea") + "\n"
+    for length in range(len(text) + 1):
+        path.write_text(text[:length])
+        assert len(decisions) == (length >= len(text) - 1)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["nonsense", "[]", "7", '{"file_name": "1.jpg"}', line("1.jpg", "sea", "perhaps"),
+     line("1.jpg", "sea").replace('"sea"', "7")],
+)  # fmt: skip
+def test_any_other_bad_line_is_an_error_with_file_and_line(path, bad):
+    path.write_text("\n".join([line("1.jpg", "sea"), "", bad, line("2.jpg", "sea")]) + "\n")
+    decisions = Decisions(path)
+    for _ in range(2):  # each time it is asked
+        with pytest.raises(ValueError, match=r"photos\.model\.decisions\.jsonl, line 3: not a decision"):
+            len(decisions)
+    with pytest.raises(ValueError, match="line 3"):
+        decisions.add("3.jpg", "sea", "accepted")
+    assert "3.jpg" not in path.read_text()
+
+
+def test_a_bad_line_after_a_line_without_end_has_the_right_number(path):
+    path.write_text(line("1.jpg", "sea"))
+    decisions = Decisions(path)
+    assert len(decisions) == 1
+    with path.open("a") as file:
+        file.write("\nnonsense\n")
+    with pytest.raises(ValueError, match="line 2"):
+        len(decisions)
+
+
+def test_a_full_disk_leaves_no_half_line(path, monkeypatch):
+    decisions = Decisions(path)
+    decisions.add("1.jpg", "sea", "accepted")
+    before = path.read_bytes()
+    monkeypatch.setattr(module.os, "fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        decisions.add("2.jpg", "sea", "accepted")
+    assert path.read_bytes() == before
+    assert len(decisions) == 1
+
+
+def test_a_decision_is_on_disk_before_add_returns(path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(module.os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
+    Decisions(path).add("1.jpg", "sea", "accepted")
+    assert synced == [path.stat().st_size]
+
+
+def test_a_file_that_was_replaced_or_deleted_is_read_anew(path):
+    decisions = Decisions(path)
+    decisions.add("1.jpg", "sea", "accepted")
+    assert len(decisions) == 1
+    other = path.with_name("other")
+    other.write_text(line("2.jpg", "sky") + "\n" + line("3.jpg", "sky") + "\n")
+    other.replace(path)
+    assert decisions.changed() == ["2.jpg", "3.jpg"]
+    path.unlink()
+    assert decisions.changed() == []
+
+
+# ---- several at once -------------------------------------------------------------------------------------------------
+
+_ADD_MANY = """
+import sys
+from pictopic.tasks.decisions import Decisions
+
+decisions, own = Decisions(sys.argv[1]), sys.argv[2]
+sys.stdin.readline()  # all begin together
+for number in range(100):
+    decisions.add(f"{own}-{number}.jpg", "sea", "accepted")
+    decisions.add("shared.jpg", own, "accepted")
+    decisions.add("shared.jpg", own, "undecided")
+"""
+
+
+def test_processes_that_decide_at_once_lose_nothing(path):
+    command = [sys.executable, "-c", _ADD_MANY, str(path)]
+    workers = [subprocess.Popen([*command, own], stdin=subprocess.PIPE, text=True) for own in "abc"]
+    for worker in workers:
+        worker.stdin.write("\n")
+        worker.stdin.close()
+    watching = Decisions(path)
+    seen = [len(watching)]
+    while any(worker.poll() is None for worker in workers):
+        seen.append(len(watching))
+    assert [worker.returncode for worker in workers] == [0, 0, 0]
+    assert watching.changed() == sorted(f"{own}-{number}.jpg" for own in "abc" for number in range(100))
+    assert len(path.read_text().splitlines()) == 900
+    assert len(set(seen)) > 1  # it was read while it grew
+
+
+def test_threads_that_decide_at_once_lose_nothing(path):
+    decisions = Decisions(path)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: decisions.add(f"{number}.jpg", "sea", "accepted"), range(200)))
+    assert len(decisions) == len(Decisions(path)) == 200
+
+
+def test_another_reader_sees_what_was_added_meanwhile(path):
+    one, other = Decisions(path), Decisions(path)
+    one.add("1.jpg", "sea", "accepted")
+    assert other.decided("sea") == {"1.jpg"}
+    other.add("1.jpg", "sea", "rejected")
+    assert one.counts() == {"accepted": 0, "rejected": 1}
