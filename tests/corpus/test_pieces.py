@@ -2,6 +2,7 @@ import os
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from pictopic.corpus.pieces import draw_descriptors, in_processes, make_piece, read_piece, write_piece
 from pictopic.words.codebook import Codebook, Sample
@@ -22,6 +23,10 @@ def paths(tmp_path):
 
 def process_and_threads(_):
     return os.getpid(), os.environ.get("OMP_NUM_THREADS")
+
+
+def blas_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
 def double(number):
@@ -60,6 +65,13 @@ def test_drawn_descriptors_are_the_pictures_own(paths):
 
 def test_one_job_stays_in_this_process():
     assert {process for process, _ in in_processes(process_and_threads, [(0,), (1,)], 1)} == {os.getpid()}
+
+
+def test_one_job_has_one_thread_each_time_and_leaves_the_number_as_it_was():
+    with threadpool_limits(2):
+        for _ in range(2):
+            assert list(in_processes(blas_threads, [()], 1)) == [{1}]
+            assert blas_threads() == {2}
 
 
 def test_jobs_run_in_other_processes_with_one_thread_each():

@@ -88,7 +88,7 @@ def test_a_tag_that_the_model_does_not_know_is_an_error(model):
 def test_what_was_worked_out_is_forgotten_when_the_model_learns_again(model, tmp_path):
     again = PictureModel(**QUICK, model="shallow").fit(model.corpus_[:70])
     before = again.missing("red", 500)
-    again._learn(model.corpus_)
+    again.fit(model.corpus_)
     assert len(again.missing("red", 500)) > len(before)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from PIL import Image
 from scipy import sparse
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from pictopic.files import write_bytes
 from pictopic.words.codebook import Codebook, Drawn, Sample
@@ -48,13 +49,19 @@ def in_processes(function: Callable[..., T], calls: Iterable[Sequence[Any]], n_j
     n_jobs = effective_n_jobs(n_jobs)
     if n_jobs == 1:
         # One thread here as there: sums in another order would be other numbers.
-        with threadpool_limits(1):
+        with _libraries(len(sys.modules)).limit(limits=1):
             for call in calls:
                 yield function(*call)
         return
     with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
         work = Parallel(return_as="generator", batch_size=1, pre_dispatch=2 * n_jobs)
         yield from work(delayed(function)(*call) for call in calls)
+
+
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> ThreadpoolController:
+    """The libraries that have threads; looking for them takes milliseconds, and more come with modules only."""
+    return ThreadpoolController()
 
 
 def draw_descriptors(
