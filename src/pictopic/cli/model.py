@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from pictopic.cli import app
-from pictopic.cli.output import JSON, MisuseError, answer, misuse, progress_bars
+from pictopic.cli.output import JSON, MisuseError, answer, misuse, progress_bars, tell_warnings
 
 if TYPE_CHECKING:
     from pictopic import Corpus, PictureModel
@@ -47,12 +47,6 @@ def _listed(paths: list[Path]) -> list[Path]:
     return found
 
 
-def _tell_warnings() -> None:
-    """Warnings as one line each."""
-    warnings.showwarning = lambda message, *_, **__: print(f"pictopic: {message}", file=sys.stderr)
-    warnings.simplefilter("always", UserWarning)
-
-
 def _try_sidecar(picture: Path, tags: list[str]) -> None:
     from pictopic.corpus.keywords import write_sidecar
 
@@ -85,6 +79,7 @@ def fit(
     tags_column: _TagsColumn = "tags",
     split_column: Annotated[str | None, typer.Option(help="Column that says train, test, ...")] = None,
     tuned: Annotated[Path | None, typer.Option(help="Options that pictopic tune found: TUNED/best.json.")] = None,
+    init: Annotated[Path | None, typer.Option(help="A model of pictopic pretrain to start from.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes and threads; -1: one for each core.")] = -1,
     seed: Annotated[int, typer.Option(help="Another number gives another model.")] = 0,
     as_json: JSON = False,
@@ -97,9 +92,10 @@ def fit(
     """
     from pictopic import Corpus, PictureModel
     from pictopic.corpus.store import MANIFEST
+    from pictopic.tasks.pretraining import load_pretrained
     from pictopic.tasks.tuning import read_options
 
-    _tell_warnings()
+    tell_warnings()
     kinds = () if features == "none" else tuple(kind.strip() for kind in features.split(",") if kind.strip())
     with misuse():
         learner = PictureModel(
@@ -109,9 +105,15 @@ def fit(
         if not source.exists():
             raise ValueError(f"{source} does not exist")
         given: Any = Corpus.open(source) if (source / MANIFEST).is_file() else source
+        if init is not None and isinstance(given, Corpus):
+            load_pretrained(init, given)
     with progress_bars("pictures") as progress:
-        columns = {"label_column": label_column, "tags_column": tags_column, "split_column": split_column}
-        learner.fit(given, progress=progress, **({} if isinstance(given, Corpus) else columns))
+        columns: dict[str, Any] = {
+            "label_column": label_column,
+            "tags_column": tags_column,
+            "split_column": split_column,
+        }
+        learner.fit(given, progress=progress, init=init, **({} if isinstance(given, Corpus) else columns))
         progress("learning topics", 1, 1)
     learner.save(out)
     lines = [*learner.summary(), f"Written: {out}.  Try: pictopic annotate {out} PICTURE"]
@@ -139,7 +141,7 @@ def tune(
     """
     from pictopic.tasks import tuning
 
-    _tell_warnings()
+    tell_warnings()
     with misuse():
         if not source.exists():
             raise ValueError(f"{source} does not exist")
@@ -185,7 +187,7 @@ def annotate(
     """
     from pictopic.tasks.exports import write_tags
 
-    _tell_warnings()
+    tell_warnings()
     loaded, paths = _load(model), _listed(pictures)
     known = [tag for tag in tags.split(",") if tag.strip()]
     found = cast("list[Answer]", loaded.annotate(list(paths), k, tags=known, thresholds=thresholds))
@@ -212,7 +214,7 @@ def classify(
 
     Example: pictopic classify photos.model new.jpg --dont-know
     """
-    _tell_warnings()
+    tell_warnings()
     loaded, paths = _load(model), _listed(pictures)
     found = cast("list[Answer]", loaded.classify(list(paths), k, dont_know=dont_know))
     names = [str(path) for path in paths]

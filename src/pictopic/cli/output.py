@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -24,6 +25,12 @@ def misuse() -> Iterator[None]:
         yield
     except (ValueError, OSError) as error:
         raise MisuseError(str(error)) from error
+
+
+def tell_warnings() -> None:
+    """Warnings as one line each."""
+    warnings.showwarning = lambda message, *_, **__: print(f"pictopic: {message}", file=sys.stderr)
+    warnings.simplefilter("always", UserWarning)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from scipy import sparse
 from pictopic.corpus import build as building
 from pictopic.corpus import changes
 from pictopic.corpus.features_file import read_features
+from pictopic.corpus.pieces import Workers, in_processes
 from pictopic.corpus.rows import CountsInParts, DenseRows, RowReader, RowsInParts
 from pictopic.corpus.source import Source, read_source
 from pictopic.corpus.splits import labels_as_y, rows_by_value, split_rows
@@ -97,6 +98,7 @@ class Corpus:
         split_column: str | None = None,
         preset: str = "scenes",
         codebook: Codebook | None = None,
+        like: Corpus | None = None,
         pictures: str = "auto",
         tag_rules: TagRules | None = None,
         min_tag_count: int = 1,
@@ -104,6 +106,7 @@ class Corpus:
         features_file: str | os.PathLike[str] | None = None,
         random_state: int = 0,
         n_jobs: int | None = -1,
+        workers: Workers | None = None,
         resume: bool = False,
         strict: bool = False,
         progress: Progress = silent,
@@ -128,6 +131,9 @@ class Corpus:
             See `pictopic.words.extract.WordOptions`.
         codebook : Codebook, optional
             One that is there already, instead of learning one.
+        like : Corpus, optional
+            Another one whose visual words, tags and options (instead of `preset` and `words`) are used, so that a model
+            of the one is a model of the other.
         pictures : {"auto", "none"}, default="auto"
             "none": use the tags only.
         tag_rules : TagRules, optional
@@ -141,6 +147,8 @@ class Corpus:
         random_state : int, default=0
         n_jobs : int or None, default=-1
             Processes; -1: one for each core.
+        workers : Workers, optional
+            Who does the work, instead of processes of this machine; see `pictopic.cluster`.
         resume : bool, default=False
             Go on with an unfinished build.
         strict : bool, default=False
@@ -162,6 +170,8 @@ class Corpus:
             )  # fmt: skip
         folder = Path(folder)
         options = WordOptions.preset(preset, **words)
+        if like is not None:
+            options, codebook = like.options or options, like.codebook
         if codebook is not None:
             options = replace(options, n_words=len(codebook))
         own_features = None
@@ -169,7 +179,8 @@ class Corpus:
             own_features = read_features(features_file, source.rows["file_name"].to_pylist())
         building.build(
             source, folder, Settings(options, min_tag_count, max_tags, random_state), codebook=codebook,
-            codebook_rows=building.choose_rows(source, codebook_rows), own_features=own_features, n_jobs=n_jobs,
+            codebook_rows=building.choose_rows(source, codebook_rows), own_features=own_features,
+            vocabulary=None if like is None else like.vocabulary, workers=workers or partial(in_processes, n_jobs=n_jobs),
             resume=resume, strict=strict, progress=progress,
         )  # fmt: skip
         return cls.open(folder)
@@ -405,8 +416,8 @@ class Corpus:
         if not isinstance(source, Source):
             source = read_source(source, **columns)
         building.append(
-            self, source, new_tags=new_tags, features_file=features_file, n_jobs=n_jobs, resume=resume, strict=strict,
-            progress=progress,
+            self, source, new_tags=new_tags, features_file=features_file,
+            workers=partial(in_processes, n_jobs=n_jobs), resume=resume, strict=strict, progress=progress,
         )  # fmt: skip
         return Corpus.open(self.folder)
 

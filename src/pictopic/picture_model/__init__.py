@@ -15,7 +15,8 @@ from pictopic.corpus.source import Source, read_source
 from pictopic.picture_model.files import read_model, write_model
 from pictopic.picture_model.topics import TopicsMixin
 from pictopic.tasks.evaluate import evaluate
-from pictopic.tasks.fitting import Fitted, Rows, fit_everything, refit
+from pictopic.tasks.fitting import Fit, Fitted, Rows, fit_everything, refit
+from pictopic.tasks.pretraining import load_pretrained
 from pictopic.tasks.reading import PictureReader
 from pictopic.tasks.retrieve import Index
 
@@ -101,6 +102,8 @@ class PictureModel(TopicsMixin):
         *,
         folder: str | os.PathLike[str] | None = None,
         progress: Callable[[str, int, int], None] | None = None,
+        init: str | os.PathLike[str] | None = None,
+        train: Fit | None = None,
         **options: Any,
     ) -> PictureModel:
         """Learn from a source of pictures or a corpus.
@@ -113,6 +116,10 @@ class PictureModel(TopicsMixin):
             Where to build the corpus; default: a temporary folder, kept as long as the model.
         progress : callable, optional
             Told of the build's stages.
+        init : path, optional
+            A model that ``pictopic pretrain`` wrote, of the same words, to start from.
+        train : callable, optional
+            What trains the network, such as on a cluster; see `pictopic.cluster`.
         **options
             Of `Corpus.build`, such as `label_column`.
 
@@ -130,7 +137,7 @@ class PictureModel(TopicsMixin):
             if progress is not None:
                 options["progress"] = progress
             corpus = self.build_corpus(source, folder, **options)
-        self._learn(corpus)
+        self._learn(corpus, None if init is None else load_pretrained(init, corpus), train)
         return self
 
     def build_corpus(
@@ -158,7 +165,7 @@ class PictureModel(TopicsMixin):
             n_jobs=self.n_jobs, **options,
         )  # fmt: skip
 
-    def _learn(self, corpus: Corpus) -> None:
+    def _learn(self, corpus: Corpus, init: Any, train: Fit | None) -> None:
         fitted = fit_everything(
             corpus,
             kind=self.model,
@@ -166,6 +173,8 @@ class PictureModel(TopicsMixin):
             n_jobs=self.n_jobs,
             verbose=max(0, self.verbose - 1),
             options=self.options,
+            init=init,
+            fit=train,
         )
         self._take(corpus, fitted, Index.build(fitted.network.represent(Rows.of(corpus))))
         if self.verbose:

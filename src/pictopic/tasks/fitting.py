@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,10 @@ _LEAST_HELD_OUT = 12  # rows; with fewer, nothing can be said about how good a m
 _TOP = 5  # tags, as in the paper
 _LAYERS = (512, 512)
 _THREADS_FROM = 2_000  # rows
+VALIDATION = ("validation", "val", "valid", "dev")  # names of that part
+
+
+Fit = Callable[[Any, Any, Any, dict[str, Any]], Any]  # estimator, X, y, others of `fit` -> the fitted estimator
 
 
 class Rows:
@@ -121,6 +126,8 @@ def fit_everything(
     n_jobs: int | None,
     verbose: int,
     options: dict[str, Any] | None = None,
+    init: Any = None,
+    fit: Fit | None = None,
 ) -> Fitted:
     """Learn from a corpus; what can be chosen is chosen on a part of it that is held out.
 
@@ -134,6 +141,11 @@ def fit_everything(
         Of the estimator.
     options : dict, optional
         Others of the estimator.
+    init : DeepDocNADE or SupDeepDocNADE, optional
+        A pretrained model of the same words to start from.  Where there are classes, only the rows that have one are
+        learnt from: the others were when it was pretrained.
+    fit : callable, optional
+        What trains, such as on a cluster; default: the estimator's own `fit`.
 
     Returns
     -------
@@ -142,15 +154,29 @@ def fit_everything(
     rows, labels = Rows.of(corpus), usable_labels(corpus)
     if not rows.X.sum():
         raise ValueError("there is nothing to learn from: no picture has a visual word or a tag")
+    options = dict(options or {})
+    if init is not None:
+        if kind == "shallow":
+            raise ValueError("a shallow model cannot start from a pretrained one, which is deep")
+        kind = "deep"
+        options |= {name: getattr(init, name) for name in ("n_components", "output", "activation")} | {"init": init}
     estimator = _estimator(rows, labels, kind, random_state, n_jobs, verbose)
-    network = Network(estimator.set_params(**(options or {})))
-    return _fit(network, corpus, random_state)
+    fitted = _fit(Network(estimator.set_params(**options)), corpus, random_state, fit or _fit_here)
+    if init is not None:
+        fitted.network.estimator.set_params(init=None)  # learnt from; it is not needed any more
+    return fitted
 
 
-def _fit(network: Network, corpus: Corpus, random_state: int) -> Fitted:
+def _fit_here(estimator: Any, X: Any, y: Any, arguments: dict[str, Any]) -> Any:
+    return estimator.fit(X, y, **arguments)
+
+
+def _fit(network: Network, corpus: Corpus, random_state: int, fit: Fit = _fit_here) -> Fitted:
     rows, labels = Rows.of(corpus), usable_labels(corpus)
     train, held_out = choose_parts(corpus)
-    _train(network, rows, labels, train, held_out)
+    if labels is not None and getattr(network.estimator, "init", None) is not None:
+        train = train[known_rows(labels)[train]]
+    _train(network, rows, labels, train, held_out, fit)
     figures: dict[str, float] = {}
     head = thresholds = None
     if len(held_out) >= _LEAST_HELD_OUT:
@@ -204,7 +230,7 @@ def known_rows(labels: np.ndarray) -> np.ndarray:
 def choose_parts(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the rows to learn from, and of those to choose by."""
     splits = np.array(corpus.splits, dtype=object)
-    validation = np.flatnonzero(np.isin(splits.astype(str), ["validation", "val", "valid", "dev"]))
+    validation = np.flatnonzero(np.isin(splits.astype(str), VALIDATION))
     train = np.flatnonzero(splits.astype(str) == "train")
     if len(train) and len(validation):
         return train, validation
@@ -216,6 +242,11 @@ def choose_parts(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
     return usable[~held_out], usable[held_out]
 
 
+def usual_split(n_visual: int, n_annotation_words: int) -> str:
+    """How a deep model's contexts are drawn: tags must be told from pictures alone; without pictures, from others."""
+    return "pictures_first" if n_visual and n_annotation_words else "ordering"
+
+
 def _estimator(rows: Rows, labels: Any, kind: str, seed: int, n_jobs: int | None, verbose: int) -> Any:
     deep = kind == "deep" or (kind == "auto" and len(rows) >= DEEP_FROM)
     # Small products gain nothing from threads, and wait for each other on a busy machine.
@@ -224,15 +255,14 @@ def _estimator(rows: Rows, labels: Any, kind: str, seed: int, n_jobs: int | None
         "n_annotation_words": rows.n_annotation_words, "random_state": seed, "n_jobs": n_jobs, "verbose": verbose,
     }  # fmt: skip
     if deep:
-        # Tags must be told from pictures alone; without pictures, from other tags.
-        options["split"] = "pictures_first" if rows.n_visual and rows.n_annotation_words else "ordering"
+        options["split"] = usual_split(rows.n_visual, rows.n_annotation_words)
         options["n_components"] = _LAYERS
         return SupDeepDocNADE(**options) if labels is not None else DeepDocNADE(**options)
     return SupDocNADE(**options) if labels is not None else DocNADE(**options)
 
 
-def _train(network: Network, rows: Rows, labels: Any, train: np.ndarray, held_out: np.ndarray) -> None:
-    estimator, part = network.estimator, rows[train]
+def _train(network: Network, rows: Rows, labels: Any, train: np.ndarray, held_out: np.ndarray, fit: Fit) -> None:
+    part = rows[train]
     arguments: dict[str, Any] = {}
     if network.is_deep and rows.features is not None:
         arguments["global_features"] = part.features
@@ -240,12 +270,9 @@ def _train(network: Network, rows: Rows, labels: Any, train: np.ndarray, held_ou
         arguments["X_val"] = rows[held_out].X
         if network.is_deep and rows.features is not None:
             arguments["global_features_val"] = rows[held_out].features
-    if labels is None:
-        estimator.fit(part.X, **arguments)
-    else:
-        if len(held_out):
-            arguments["y_val"] = labels[held_out]
-        estimator.fit(part.X, labels[train], **arguments)
+    if labels is not None and len(held_out):
+        arguments["y_val"] = labels[held_out]
+    network.estimator = fit(network.estimator, part.X, None if labels is None else labels[train], arguments)
 
 
 def _fit_tags(
