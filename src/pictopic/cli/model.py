@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import warnings
 from pathlib import Path
@@ -10,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from pictopic.cli import app
-from pictopic.cli.output import JSON, MisuseError, answer, misuse, progress_bars, tell_warnings
+from pictopic.cli.output import (
+    CLUSTER,
+    JSON,
+    WORKERS,
+    MisuseError,
+    answer,
+    misuse,
+    progress_bars,
+    tell_warnings,
+)
 
 if TYPE_CHECKING:
     from pictopic import Corpus, PictureModel
@@ -81,12 +91,17 @@ def fit(
     tuned: Annotated[Path | None, typer.Option(help="Options that pictopic tune found: TUNED/best.json.")] = None,
     init: Annotated[Path | None, typer.Option(help="A model of pictopic pretrain to start from.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes and threads; -1: one for each core.")] = -1,
+    cluster: CLUSTER = None,
+    workers: WORKERS = None,
     seed: Annotated[int, typer.Option(help="Another number gives another model.")] = 0,
     as_json: JSON = False,
 ) -> None:
     """Learn from a folder of pictures with tags or classes.
 
     Says how good the model is on pictures that it has not seen, beside trivial answers.
+
+    With --cluster a Ray cluster's machines count the words and learn one network together (a deep one); they must see
+    the pictures, and the checkpoints in OUT.checkpoints, under the same path.
 
     Example: pictopic fit photos --out photos.model
     """
@@ -116,6 +131,7 @@ def fit(
         learner.fit(given, progress=progress, init=init, **({} if isinstance(given, Corpus) else columns))
         progress("learning topics", 1, 1)
     learner.save(out)
+    shutil.rmtree(f"{out}.checkpoints", ignore_errors=True)
     lines = [*learner.summary(), f"Written: {out}.  Try: pictopic annotate {out} PICTURE"]
     answer({"model": str(out), "rows": len(learner.corpus_), "figures": learner.figures_}, lines, as_json)
 

@@ -7,11 +7,23 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
+_WORKERS = 2
 JSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+CLUSTER = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="Work on a Ray cluster: its address, as host:6379, or auto for the one of RAY_ADDRESS or a local one.",
+    ),
+]
+
+WORKERS = Annotated[int | None, typer.Option(min=1, help="Processes of the cluster that learn together.  [2]")]
 
 
 class MisuseError(ValueError):
@@ -25,6 +37,32 @@ def misuse() -> Iterator[None]:
         yield
     except (ValueError, OSError) as error:
         raise MisuseError(str(error)) from error
+
+
+@contextmanager
+def cluster_workers(address: str | None) -> Iterator[Any]:
+    """A build's workers on a cluster; None without an address, for processes of this machine."""
+    if address is None:
+        yield None
+        return
+    from pictopic.cluster.connection import connected
+    from pictopic.cluster.workers import RayWorkers
+
+    with connected(address) as ray:
+        yield RayWorkers(ray)
+
+
+def trainer(name: str, address: str | None, workers: int | None, **options: Any) -> Callable[..., Any] | None:
+    """A function of `pictopic.cluster.training`; None without an address, for this process."""
+    if address is None:
+        if workers is not None:
+            raise ValueError(
+                "--workers says how many processes of a cluster: name it with --cluster, or --cluster auto"
+            )
+        return None
+    from pictopic.cluster import training
+
+    return partial(getattr(training, name), address=address, workers=workers or _WORKERS, **options)
 
 
 def tell_warnings() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pictopic.cli import app
-from pictopic.cli.output import JSON, answer, misuse, tell_warnings
+from pictopic.cli.output import CLUSTER, JSON, WORKERS, answer, misuse, tell_warnings, trainer
 
 
 @app.command()
@@ -25,6 +25,8 @@ def pretrain(
     checkpoint_minutes: Annotated[float, typer.Option(help="Minutes between two checkpoints.")] = 10.0,
     device: Annotated[str, typer.Option(help="cpu, or cuda for a graphics card.")] = "cpu",
     jobs: Annotated[int, typer.Option(help="Threads; -1: one for each core.")] = -1,
+    cluster: CLUSTER = None,
+    workers: WORKERS = None,
     seed: Annotated[int, typer.Option(help="Another number gives another model.")] = 0,
     as_json: JSON = False,
 ) -> None:
@@ -33,6 +35,9 @@ def pretrain(
     For collections of which few pictures, or none, have a class: what pictures and tags have to do with each other is
     learnt from all of them.  The collection may be larger than memory.  Say how long with --minutes or --epochs.  A run
     that was stopped goes on when the same command is given again; with more minutes or epochs, one that was finished.
+
+    With --cluster a Ray cluster's machines learn one model together; they must see CORPUS and the checkpoints under the
+    same path.  If one is lost, the others go on from the last checkpoint.
 
     Example: pictopic pretrain photos.corpus --out photos.start --minutes 30
 
@@ -52,9 +57,10 @@ def pretrain(
             raise ValueError(f"{out} exists and is not a model; choose another folder")
         sizes = _sizes(layers)
         opened = Corpus.open(corpus)
+        fit = trainer("fit_rows_on_cluster", cluster, workers)
     model = learn(
         opened, sizes=sizes, epochs=epochs, minutes=minutes, random_state=seed, n_jobs=jobs, device=device, verbose=1,
-        batch_size="auto" if batch is None else batch,
+        batch_size="auto" if batch is None else batch, fit=fit,
         checkpoint=Checkpoint(checkpoint or f"{out}.checkpoints", minutes=checkpoint_minutes),
     )  # fmt: skip
     save_pretrained(model, opened, out)

@@ -180,10 +180,15 @@ class Corpus:
         building.build(
             source, folder, Settings(options, min_tag_count, max_tags, random_state), codebook=codebook,
             codebook_rows=building.choose_rows(source, codebook_rows), own_features=own_features,
-            vocabulary=None if like is None else like.vocabulary, workers=workers or partial(in_processes, n_jobs=n_jobs),
-            resume=resume, strict=strict, progress=progress,
+            vocabulary=None if like is None else like.vocabulary,
+            workers=workers or partial(in_processes, n_jobs=n_jobs), resume=resume, strict=strict, progress=progress,
         )  # fmt: skip
         return cls.open(folder)
+
+    @property
+    def location(self) -> str:
+        """Where it is, for other processes."""
+        return str(self.folder.absolute())
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
