@@ -14,7 +14,7 @@ import posixpath
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -111,6 +111,8 @@ class Store:
 
     def get(self, name: str, path: Path) -> None:
         """Download a file, whole or not at all."""
+        if ".." in name.split("/") or name.startswith("/"):
+            raise ValueError(f"{self.url}: {name!r} is no name of a file in it")
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         os.close(handle)
@@ -123,10 +125,8 @@ class Store:
 
     def remove(self, name: str) -> None:
         """Delete a file, if it is there."""
-        try:
+        with suppress(FileNotFoundError):
             self.files.rm_file(self.place(name))
-        except FileNotFoundError:
-            pass
 
     def upload(self, folder: Path, last: str, ignore: Callable[[str], bool] = lambda name: False) -> None:
         """Upload all files of a folder; the one that makes them count last, and then delete what was there before."""

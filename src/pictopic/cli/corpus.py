@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @app.command()
 def build(
     source: Annotated[Path, typer.Argument(help="Folder of pictures, or a metadata or counts file.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder of the corpus.")],
+    out: Annotated[str, typer.Option("--out", help="Folder or URL of the corpus.")],
     preset: Annotated[str, typer.Option(help="scenes (the paper's section 6.1) or flickr (6.2).")] = "scenes",
     words: Annotated[int | None, typer.Option(help="Number of visual words.  [scenes: 240, flickr: 2000]")] = None,
     regions: Annotated[

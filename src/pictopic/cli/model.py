@@ -77,7 +77,7 @@ def _lines(names: list[str], found: list[list[tuple[str, float]]]) -> list[str]:
 
 @app.command()
 def fit(
-    source: Annotated[Path, typer.Argument(help="Folder of pictures, metadata file, or a corpus.")],
+    source: Annotated[str, typer.Argument(help="Folder of pictures, metadata file, or a corpus (or its URL).")],
     out: Annotated[Path, typer.Option("--out", help="Folder of the model.")],
     model: Annotated[str, typer.Option(help="auto, shallow or deep.")] = "auto",
     preset: Annotated[str, typer.Option(help="scenes or flickr.")] = "scenes",
@@ -89,7 +89,7 @@ def fit(
     tags_column: _TagsColumn = "tags",
     split_column: Annotated[str | None, typer.Option(help="Column that says train, test, ...")] = None,
     tuned: Annotated[Path | None, typer.Option(help="Options that pictopic tune found: TUNED/best.json.")] = None,
-    init: Annotated[Path | None, typer.Option(help="A model of pictopic pretrain to start from.")] = None,
+    init: Annotated[str | None, typer.Option(help="A model of pictopic pretrain to start from.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes and threads; -1: one for each core.")] = -1,
     cluster: CLUSTER = None,
     workers: WORKERS = None,
@@ -107,6 +107,7 @@ def fit(
     """
     from pictopic import Corpus, PictureModel
     from pictopic.corpus.store import MANIFEST
+    from pictopic.storage import is_remote
     from pictopic.tasks.pretraining import load_pretrained
     from pictopic.tasks.tuning import read_options
 
@@ -117,9 +118,9 @@ def fit(
             preset=preset, n_words=words, regions=regions, features=kinds, max_side=max_side, model=model,
             options=None if tuned is None else read_options(tuned), random_state=seed, n_jobs=jobs, verbose=0,
         )  # fmt: skip
-        if not source.exists():
+        if not is_remote(source) and not Path(source).exists():
             raise ValueError(f"{source} does not exist")
-        given: Any = Corpus.open(source) if (source / MANIFEST).is_file() else source
+        given: Any = Corpus.open(source) if is_remote(source) or (Path(source) / MANIFEST).is_file() else source
         if init is not None and isinstance(given, Corpus):
             load_pretrained(init, given)
     with progress_bars("pictures") as progress:

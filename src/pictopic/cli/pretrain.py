@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,14 +12,14 @@ from pictopic.cli.output import CLUSTER, JSON, WORKERS, answer, misuse, tell_war
 
 @app.command()
 def pretrain(
-    corpus: Annotated[Path, typer.Argument(help="Folder of a corpus, made by pictopic build.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder of the pretrained model.")],
+    corpus: Annotated[str, typer.Argument(help="Folder or URL of a corpus, made by pictopic build.")],
+    out: Annotated[str, typer.Option("--out", help="Folder or URL of the pretrained model.")],
     minutes: Annotated[float | None, typer.Option(help="How long to learn, at most.")] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the collection, at most.")] = None,
     layers: Annotated[str, typer.Option(help="Hidden units of each layer; the paper's: 2048,2048,2048.")] = "512,512",
     batch: Annotated[int | None, typer.Option(min=1, help="Pictures a step.  [128]")] = None,
     checkpoint: Annotated[
-        str | None, typer.Option(help="Folder where the run is written down.  [OUT.checkpoints]")
+        str | None, typer.Option(help="Folder or URL where the run is written down.  [OUT.checkpoints]")
     ] = None,
     checkpoint_minutes: Annotated[float, typer.Option(help="Minutes between two checkpoints.")] = 10.0,
     device: Annotated[str, typer.Option(help="cpu, or cuda for a graphics card.")] = "cpu",
@@ -44,6 +43,7 @@ def pretrain(
     Then: pictopic fit photos.corpus --init photos.start --out photos.model
     """
     from pictopic import Checkpoint, Corpus
+    from pictopic.models.persistence import check_free
     from pictopic.tasks.pretraining import pretrain as learn
     from pictopic.tasks.pretraining import save_pretrained
 
@@ -53,8 +53,7 @@ def pretrain(
             raise ValueError("say how long to learn: --minutes 30, or --epochs 10")
         if minutes is not None and minutes <= 0:
             raise ValueError(f"the minutes must be more than 0, got {minutes}")
-        if out.exists() and not (out / "config.json").is_file() and any(out.iterdir()):
-            raise ValueError(f"{out} exists and is not a model; choose another folder")
+        check_free(out)
         sizes = _sizes(layers)
         opened = Corpus.open(corpus)
         fit = trainer("fit_rows_on_cluster", cluster, workers)

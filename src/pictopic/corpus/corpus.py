@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -21,7 +22,19 @@ from pictopic.corpus.rows import CountsInParts, DenseRows, RowReader, RowsInPart
 from pictopic.corpus.source import Source, read_source
 from pictopic.corpus.splits import labels_as_y, rows_by_value, split_rows
 from pictopic.corpus.stages import Progress, Settings, silent
-from pictopic.corpus.store import CODEBOOK, SHARDS, SKIPPED, VOCABULARY, Manifest, Shard
+from pictopic.corpus.store import (
+    CODEBOOK,
+    MANIFEST,
+    SHARDS,
+    SKIPPED,
+    VOCABULARY,
+    Manifest,
+    Shard,
+    damaged,
+    fetch,
+    publish,
+)
+from pictopic.storage import Store, cache_folder, is_remote, local
 from pictopic.words.codebook import Codebook
 from pictopic.words.extract import Extractor, WordOptions
 from pictopic.words.tags import TagRules
@@ -60,8 +73,10 @@ class Corpus:
         shards: Sequence[Shard],
         rows: np.ndarray | None = None,
         pictures: Path | None = None,
+        url: str | None = None,
     ):
         self.folder = folder
+        self._url = url  # that the folder is a copy of
         self._pictures = pictures
         self._manifest = manifest
         self._shards = shards
@@ -73,7 +88,8 @@ class Corpus:
 
         Parameters
         ----------
-        folder : path
+        folder : path or URL
+            What is at a URL is copied to this machine's cache folder (PICTOPIC_CACHE), once.
         pictures : path, optional
             Where the pictures are now, if they are no longer where they were.
 
@@ -81,10 +97,27 @@ class Corpus:
         -------
         Corpus
         """
-        folder = Path(folder)
+        url = os.fspath(folder) if is_remote(folder) else None
+        folder = local(folder) if url is None else fetch(url)
         manifest = Manifest.read(folder)
         shards = [Shard(folder / SHARDS / s["name"], s["n_rows"], manifest.n_features) for s in manifest.shards]
-        return cls(folder, manifest, shards, pictures=None if pictures is None else Path(pictures))
+        return cls(folder, manifest, shards, pictures=None if pictures is None else Path(pictures), url=url)
+
+    def verified(self) -> Corpus:
+        """The same corpus, after every byte of its shards was checked; long training is worth the time.
+
+        A damaged file of a corpus that came from a URL is fetched again; any other is an error that names it.
+        """
+        wrong = damaged(self.folder, self._manifest)
+        if not wrong:
+            return self
+        if self._url is not None:
+            wrong = damaged(fetch(self._url, again=wrong), self._manifest)
+        if wrong:
+            where = self._url or self.folder
+            raise ValueError(f"{where}/{wrong[0]} is damaged: it is not what was written; build the corpus again")
+        again = Corpus.open(self.location, self._pictures)
+        return again if self._rows is None else again[self._rows]
 
     @classmethod
     def build(
@@ -120,8 +153,9 @@ class Corpus:
         ----------
         source : path or Source
             See `pictopic.corpus.source.read_source`.
-        folder : path
-            Of the corpus: made, or empty, or with an unfinished build.
+        folder : path or URL
+            Of the corpus: made, or empty, or with an unfinished build.  For a URL it is built in this machine's cache
+            folder (PICTOPIC_CACHE) and then uploaded.
         codebook_rows : optional
             Whose pictures the visual words are learnt from, so that nothing is learnt from test pictures: the name of
             a split, file names, or numbers (or a mask) of rows as listed in the source.  Default: all.
@@ -168,12 +202,22 @@ class Corpus:
                 source, label_column=label_column, tags_column=tags_column, split_column=split_column,
                 pictures=pictures, tag_rules=tag_rules,  # type: ignore[arg-type]
             )  # fmt: skip
-        folder = Path(folder)
+        url = os.fspath(folder) if is_remote(folder) else None
+        folder = local(folder) if url is None else cache_folder(url)
+        if url is not None and MANIFEST in Store(url).names():
+            raise ValueError(f"{url} holds a corpus already: choose another folder, or delete it first")
         options = WordOptions.preset(preset, **words)
         if like is not None:
             options, codebook = like.options or options, like.codebook
         if codebook is not None:
             options = replace(options, n_words=len(codebook))
+        if url is not None and (folder / MANIFEST).is_file():  # not uploaded to the end, or deleted there
+            left = Manifest.read(folder)
+            same = left.words is None or WordOptions.from_dict(left.words) == options
+            if resume and same and left.source == source.fingerprint:
+                publish(folder, url)
+                return cls.open(url)
+            shutil.rmtree(folder)
         own_features = None
         if features_file is not None:
             own_features = read_features(features_file, source.rows["file_name"].to_pylist())
@@ -183,12 +227,14 @@ class Corpus:
             vocabulary=None if like is None else like.vocabulary,
             workers=workers or partial(in_processes, n_jobs=n_jobs), resume=resume, strict=strict, progress=progress,
         )  # fmt: skip
-        return cls.open(folder)
+        if url is not None:
+            publish(folder, url)
+        return cls.open(url or folder)
 
     @property
     def location(self) -> str:
-        """Where it is, for other processes."""
-        return str(self.folder.absolute())
+        """Where it is, for other processes: a URL or an absolute path."""
+        return self._url or str(self.folder.absolute())
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -202,7 +248,7 @@ class Corpus:
             rows = np.asarray(rows)
             if rows.size == 0:
                 rows = rows.astype(np.int64)
-        return Corpus(self.folder, self._manifest, self._shards, self.row_numbers[rows], self._pictures)
+        return Corpus(self.folder, self._manifest, self._shards, self.row_numbers[rows], self._pictures, self._url)
 
     @property
     def row_numbers(self) -> np.ndarray:
@@ -450,6 +496,8 @@ class Corpus:
     def _check_whole(self) -> None:
         if self._rows is not None:
             raise ValueError("this is a part of a corpus; open the whole with Corpus.open to change it")
+        if self._url is not None:
+            raise ValueError(f"this is a copy of {self._url}: download that to a folder of yours to change it")
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one Parquet file, for other programs.

@@ -129,7 +129,7 @@ class PictureModel(TopicsMixin):
             Itself.
         """
         if isinstance(source, Corpus):
-            corpus = source
+            corpus = source.verified()
         else:
             if folder is None:
                 self._temporary = tempfile.TemporaryDirectory(prefix="pictopic-")

@@ -13,6 +13,7 @@ from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.store import CODEBOOK, VOCABULARY
 from pictopic.models.deep import DeepDocNADE, SupDeepDocNADE
 from pictopic.models.persistence import load
+from pictopic.storage import readable, written
 from pictopic.tasks.fitting import VALIDATION, usual_split
 from pictopic.words.codebook import Codebook
 from pictopic.words.vocabulary import Vocabulary
@@ -86,6 +87,7 @@ def choose_rows(corpus: Corpus, random_state: int) -> tuple[np.ndarray, np.ndarr
 
 def fit_rows(estimator: Any, corpus: Corpus, rows: np.ndarray, held_out: np.ndarray) -> Any:
     """Fit an estimator without classes to some rows of a corpus."""
+    corpus = corpus.verified()
     part, rest = corpus[rows], corpus[held_out]
     others = {"X_val": rest.counts, "global_features_val": rest.global_features} if len(held_out) else {}
     if not len(held_out):
@@ -94,11 +96,15 @@ def fit_rows(estimator: Any, corpus: Corpus, rows: np.ndarray, held_out: np.ndar
 
 
 def save_pretrained(estimator: DeepDocNADE, corpus: Corpus, folder: str | os.PathLike[str]) -> None:
-    """Write a pretrained model, and beside it the words that it knows."""
-    estimator.save(Path(folder))
-    corpus.vocabulary.save(Path(folder) / VOCABULARY)
-    if corpus.codebook is not None:
-        corpus.codebook.save(Path(folder) / CODEBOOK)
+    """Write a pretrained model to a folder or URL, and beside it the words that it knows."""
+
+    def write(path: Path) -> None:
+        estimator.save(path)
+        corpus.vocabulary.save(path / VOCABULARY)
+        if corpus.codebook is not None:
+            corpus.codebook.save(path / CODEBOOK)
+
+    written(folder, "config.json", write)
 
 
 def load_pretrained(folder: str | os.PathLike[str], corpus: Corpus) -> Any:
@@ -106,7 +112,7 @@ def load_pretrained(folder: str | os.PathLike[str], corpus: Corpus) -> Any:
 
     Parameters
     ----------
-    folder : path
+    folder : path or URL
         As `save_pretrained` wrote it; a deep model without words beside it is believed to have the right ones.
     corpus : Corpus
 
@@ -114,18 +120,23 @@ def load_pretrained(folder: str | os.PathLike[str], corpus: Corpus) -> Any:
     -------
     DeepDocNADE or SupDeepDocNADE
     """
-    folder = Path(folder)
-    estimator = load(folder)
+    with readable(folder) as path:
+        estimator, same = load(path), _same_words(path, corpus)
     if not isinstance(estimator, DeepDocNADE | SupDeepDocNADE):
         raise ValueError(f"{folder} is a {type(estimator).__name__}: start from a model of pictopic pretrain")
-    same = estimator.n_features_in_ == len(corpus.vocabulary)
-    if same and (folder / VOCABULARY).is_file():
-        same = Vocabulary.load(folder / VOCABULARY).annotations == corpus.vocabulary.annotations
-    if same and (folder / CODEBOOK).is_file() and corpus.codebook is not None:
-        same = np.array_equal(Codebook.load(folder / CODEBOOK).centres, corpus.codebook.centres)
-    if not same:
+    if not same or estimator.n_features_in_ != len(corpus.vocabulary):
         raise ValueError(
             f"{folder} was pretrained on other words than those of {corpus.folder}: build both collections as one "
             "corpus, or the second one with --like the first"
         )
     return estimator
+
+
+def _same_words(folder: Path, corpus: Corpus) -> bool:
+    """Whether the words beside a model, if there are any, are those of a corpus."""
+    vocabulary, codebook = folder / VOCABULARY, folder / CODEBOOK
+    if vocabulary.is_file() and Vocabulary.load(vocabulary).annotations != corpus.vocabulary.annotations:
+        return False
+    if not codebook.is_file() or corpus.codebook is None:
+        return True
+    return np.array_equal(Codebook.load(codebook).centres, corpus.codebook.centres)
