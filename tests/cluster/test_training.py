@@ -91,8 +91,8 @@ def test_a_shallow_model_stays_here(cluster, topics):
 def test_a_driver_that_was_killed_goes_on_to_the_same_model(tmp_path):
     corpus = make(tmp_path / "a", n=600)
     command = [
-        sys.executable, "-m", "pictopic", "pretrain", str(corpus.folder), "--layers", "24,12", "--epochs", "60", "--jobs",
-        "1", "--batch", "32", "--checkpoint-minutes", "0", "--out",
+        sys.executable, "-m", "pictopic", "pretrain", str(corpus.folder), "--layers", "24,12", "--epochs", "60",
+        "--jobs", "1", "--batch", "32", "--checkpoint-minutes", "0", "--out",
     ]  # fmt: skip
     subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True)
     arguments = [*command, str(tmp_path / "killed"), "--cluster", "auto", "--workers", "2"]

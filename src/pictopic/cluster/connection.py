@@ -12,8 +12,6 @@ def load_ray() -> Any:
     """Ray, or an ImportError that says how to get it."""
     # It would send what is being run to its makers.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # A worker that is idle for long is no reason for a line; what is wrong is raised.
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         import ray
     except ImportError:
@@ -29,8 +27,8 @@ def connected(address: str = "auto", log_to_driver: bool = False) -> Iterator[An
     ----------
     address : str, default="auto"
         Of a cluster, as ``host:6379`` on one of its machines or ``ray://host:10001`` from elsewhere.  "auto": the one
-        that RAY_ADDRESS names, or one that runs on this machine; if there is none, one is started with this machine's
-        processors, and stopped in the end.
+        that RAY_ADDRESS names, or that ``ray start`` has made this machine a part of; if there is none, one is started
+        with this machine's processors, and stopped in the end.
     log_to_driver : bool, default=False
         Whether what workers print is printed here.
 
@@ -51,15 +49,16 @@ def connected(address: str = "auto", log_to_driver: bool = False) -> Iterator[An
 
 
 def _connect(ray: Any, address: str, options: dict[str, Any]) -> None:
-    if address != "auto":
+    known = os.environ.get("RAY_ADDRESS") if address == "auto" else address
+    if known:
         try:
-            ray.init(address, **options)
+            ray.init(known, **options)
         except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-            raise ConnectionError(f"there is no Ray cluster at {address}: {error}") from None
+            raise ConnectionError(f"there is no Ray cluster at {known}: {error}") from None
         return
     try:
-        ray.init(os.environ.get("RAY_ADDRESS") or "auto", **options)
-    except ConnectionError:
-        if os.environ.get("RAY_ADDRESS"):
-            raise ConnectionError(f"there is no Ray cluster at {os.environ['RAY_ADDRESS']} (RAY_ADDRESS)") from None
+        ray.init(include_dashboard=False, **options)
+    except ValueError:  # there is a cluster, which has a dashboard or not
+        ray.init(**options)
+    except ConnectionError:  # there was one
         ray.init("local", include_dashboard=False, **options)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import tempfile
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -50,6 +52,7 @@ def run_together(
     with connected(address, log_to_driver=verbose) as ray, tempfile.TemporaryDirectory(prefix="pictopic-") as folder:
         from ray.train import FailureConfig, RunConfig, ScalingConfig
         from ray.train.torch import TorchConfig, TorchTrainer
+        from ray.train.v2.api.exceptions import TrainingFailedError
 
         threads = threads or fair_threads((node["Resources"].get("CPU", 0) for node in _alive(ray)), workers)
         trainer = TorchTrainer(
@@ -63,19 +66,39 @@ def run_together(
                 name="pictopic", storage_path=folder, failure_config=FailureConfig(max_failures=_FAILURES)
             ),
         )
-        return trainer.fit().return_value
+        try:
+            answer = trainer.fit().return_value
+        except TrainingFailedError as error:
+            raise RuntimeError(f"training on the cluster was given up: {error}") from None
+        if isinstance(answer, _Refused):
+            raise answer.error
+        return copy.deepcopy(answer)  # arrays are in Ray's store, which ends
 
 
 def _work(function: Callable[..., Any], threads: int, config: dict[str, Any]) -> Any:
     import ray
+    from torch import distributed
 
     from pictopic.cluster.group import ProcessGroup
     from pictopic.models.peers import together
 
     peers = ProcessGroup()
-    with together(peers):
-        answer = function(threads, *ray.get(config["arguments"]))
+    try:
+        with together(peers):
+            answer = function(threads, *ray.get(config["arguments"]))
+    except (ValueError, TypeError, ArithmeticError, OSError) as error:
+        # Not a lost worker (that is a RuntimeError of torch's): to begin anew would not help.  Peers that did not meet
+        # the error must not wait for this one.
+        distributed.destroy_process_group()
+        answer = _Refused(error)
     return answer if peers.rank == 0 else None
+
+
+@dataclass
+class _Refused:
+    """An error that is the caller's."""
+
+    error: Exception
 
 
 def _alive(ray: Any) -> list[dict[str, Any]]:
