@@ -27,7 +27,7 @@ def test_tree_output_never_loads_torch():
 @pytest.mark.parametrize("command", [["--help"], ["demo", "--help"], ["--version"]])
 def test_help_loads_nothing_heavy(command):
     code = f"from pictopic.cli import app\ntry:\n    app({command})\nexcept SystemExit:\n    pass\nprint()"
-    assert _loaded_by(code) & {"torch", "numba", "sklearn", "scipy"} == set()
+    assert _loaded_by(code) & {"torch", "numba", "sklearn", "scipy", "ray"} == set()
 
 
 def test_unknown_name_is_an_attribute_error():

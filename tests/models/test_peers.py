@@ -83,6 +83,18 @@ def test_classes_and_tags_are_learnt_alike_by_several_processes(topics, size, ou
         near(model, alone)
 
 
+def test_tags_are_learnt_alike_without_classes(topics):
+    options = {
+        "split": "pictures_first",
+        "n_annotation_words": 4,
+        "batch_size": 13,
+        "solver": "sgd",
+        "learning_rate": 0.1,
+    }
+    alone = small(**options).fit(topics[0])
+    near(fit_together(2, lambda: small(**options), topics[0])[1], alone)
+
+
 def test_a_minibatch_may_have_fewer_documents_than_there_are_processes(topics):
     options = {"batch_size": 2, "max_iter": 1, "solver": "sgd", "learning_rate": 0.1}
     alone = small(**options).fit(topics[0][:9])

@@ -112,23 +112,21 @@ def split_documents(
     seed: int,
     n_more: int = 0,
     tags_only: np.ndarray | None = None,
-    part: slice | None = None,
+    first: int = 0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Split documents at random: input (B, Q) and `n_more` rows of zeros, targets (B, Q), and D / (D - k), (B,).
 
-    If pictures come first, the documents `tags_only` (B,) have no visual words in their context.  If only a `part` of
-    the documents is wanted, they are split as among all.
+    If pictures come first, the documents `tags_only` (B,) have no visual words in their context.  Documents that are a
+    part of a minibatch, from number `first` on, are split as among all.
     """
     n, n_words = X.shape
     drawn = np.empty_like(X.data)
-    _SPLITS[split](X.indptr, X.data, seed, drawn)
+    _SPLITS[split](X.indptr, X.data, seed, drawn, first)
     if split == PICTURES_FIRST:
         X.sort_indices()
         tags_only = np.zeros(n, bool) if tags_only is None else tags_only
-        split_annotations(X.indptr, X.indices, X.data, n_words - inputs.n_annotation_words, tags_only, seed, drawn)
-    if part is not None and part.stop - part.start < n:
-        drawn, X = drawn[X.indptr[part.start] : X.indptr[part.stop]], X[part]
-        n = X.shape[0]
+        n_visual = n_words - inputs.n_annotation_words
+        split_annotations(X.indptr, X.indices, X.data, n_visual, tags_only, seed, drawn, first)
     x = np.zeros((n + n_more, n_words), np.float32)
     targets = np.zeros((n, n_words), np.float32)
     inputs.fill(X, x, drawn)
@@ -177,32 +175,42 @@ class DeepTrainer(Trainer):
     def load(self, documents: np.ndarray, seed: int) -> tuple[Minibatch, int]:
         """Read and split documents; runs in the background.
 
-        Of a minibatch that is shared, all documents are drawn for, so that the numbers are those of one process, but
-        only this process's part is made ready.
+        Of a minibatch that is shared, only this process's part is made ready, with the random numbers that it would
+        have in one process.
         """
-        X = self.documents.read(documents)
         part = self.peers.part(len(documents))
         labels = self.documents.read_labels(documents)
         known = np.flatnonzero(labels.known) if labels.indicator.shape[1] else np.zeros(0, np.int64)
-        ours = slice(*np.searchsorted(known, (part.start, part.stop)))
-        tags_only = self.draw_tags_only(X, seed)
-        dropped = self.drop_words(X[known], tags_only[known], seed)[ours] if known.size else None
-        known = known[ours]
-        x, targets, scale = split_documents(X, self.options.split, self.inputs, seed, len(known), tags_only, part)
+        dropped = None
+        if known.size:  # which words are dropped depends on the documents before
+            X = self.documents.read(documents)
+            tags_only = self.draw_tags_only(X, seed)
+            ours = slice(*np.searchsorted(known, (part.start, part.stop)))
+            dropped, known = self.drop_words(X[known], tags_only[known], seed)[ours], known[ours]
+            if self.peers.size > 1:
+                X, tags_only = X[part], tags_only[part]
+        else:
+            X = self.documents.read(documents[part])
+            tags_only = self.draw_tags_only(X, seed, part.start)
+        x, targets, scale = split_documents(X, self.options.split, self.inputs, seed, len(known), tags_only, part.start)
         if dropped is not None:
             self.inputs.fill(dropped, x[len(scale) :])
         features = self.inputs.standardize(self.documents.read_features(documents[part]), len(scale))
-        features[tags_only[part]] = 0
+        features[tags_only] = 0
         indicator = labels.indicator[known].astype(np.float32)
         tensors = map(torch.from_numpy, (x, targets, scale, features, known - part.start, indicator))
         return Minibatch(*tensors, len(documents), part.start), seed  # type: ignore[call-arg, arg-type]
 
-    def draw_tags_only(self, X: sparse.csr_array, seed: int) -> np.ndarray:
-        """Documents of which only the tags are given: a quarter of those that have some, if pictures come first."""
+    def draw_tags_only(self, X: sparse.csr_array, seed: int, first: int = 0) -> np.ndarray:
+        """Documents of which only the tags are given: a quarter of those that have some, if pictures come first.
+
+        They are those of a minibatch from number `first` on.
+        """
         if self.options.split != PICTURES_FIRST:
             return np.zeros(X.shape[0], bool)
         tags = X[:, X.shape[1] - self.inputs.n_annotation_words :].sum(axis=1) > 0
-        return tags & (np.random.default_rng([seed, 2]).random(X.shape[0]) < _TAGS_ONLY)
+        drawn = np.random.default_rng([seed, 2]).random(first + X.shape[0])[first:]
+        return tags & (drawn < _TAGS_ONLY)
 
     def drop_words(self, X: sparse.csr_array, tags_only: np.ndarray, seed: int) -> sparse.csr_array:
         """Documents of which some words (all occurrences of them) are left out at random.
