@@ -26,6 +26,14 @@ def test_pretrain_asks_how_long(tmp_path):
     assert result.stderr == "pictopic: say how long to learn: --minutes 30, or --epochs 10\n"
 
 
+def test_workers_are_those_of_a_cluster(tmp_path):
+    (tmp_path / "corpus.csv").write_text("sea,sky\n1,2\n2,0\n")
+    assert run("build", str(tmp_path / "corpus.csv"), "--out", str(tmp_path / "c")).returncode == 0
+    result = run("pretrain", str(tmp_path / "c"), "--out", str(tmp_path / "m"), "--epochs", "1", "--workers", "2")
+    assert result.returncode == 2
+    assert "--workers is for a cluster" in result.stderr
+
+
 def test_layers_that_are_no_numbers_are_misuse(tmp_path):
     result = run("pretrain", str(tmp_path), "--out", str(tmp_path / "m"), "--epochs", "1", "--layers", "many")
     assert result.returncode == 2

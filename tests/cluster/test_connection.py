@@ -1,3 +1,4 @@
+import os
 import sys
 
 import pytest
@@ -14,12 +15,9 @@ def test_without_ray_it_says_how_to_get_it(monkeypatch):
 def test_ray_is_not_let_to_tell_its_makers(monkeypatch):
     monkeypatch.delenv("RAY_USAGE_STATS_ENABLED", raising=False)
     load_ray()
-    import os
-
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
 
 
-@pytest.mark.slow
 def test_an_address_where_there_is_no_cluster_is_one_line():
     with pytest.raises(ConnectionError, match=r"there is no Ray cluster at 127\.0\.0\.1:1"), connected("127.0.0.1:1"):
         pass

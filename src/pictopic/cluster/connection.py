@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
+
+_PATIENCE = 10.0  # seconds
 
 
 def load_ray() -> Any:
@@ -51,6 +55,7 @@ def connected(address: str = "auto", log_to_driver: bool = False) -> Iterator[An
 def _connect(ray: Any, address: str, options: dict[str, Any]) -> None:
     known = os.environ.get("RAY_ADDRESS") if address == "auto" else address
     if known:
+        _check_answers(known)
         try:
             ray.init(known, **options)
         except (ConnectionError, OSError, RuntimeError, ValueError) as error:
@@ -62,3 +67,14 @@ def _connect(ray: Any, address: str, options: dict[str, Any]) -> None:
         ray.init(**options)
     except ConnectionError:  # there was one
         ray.init("local", include_dashboard=False, **options)
+
+
+def _check_answers(address: str) -> None:
+    """A ConnectionError at once, where Ray would wait for minutes."""
+    found = urlsplit(address if "://" in address else f"ray://{address}")
+    if found.scheme != "ray" or found.hostname is None or found.port is None:
+        return
+    try:
+        socket.create_connection((found.hostname, found.port), timeout=_PATIENCE).close()
+    except OSError as error:
+        raise ConnectionError(f"there is no Ray cluster at {address}: {error.strerror or error}") from None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
-import os
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from pictopic.cluster.connection import connected
+from pictopic.models.checkpoint import Checkpoint
+from pictopic.storage import is_remote, local
 
 _FAILURES = 8  # workers that may be lost before it is given up
 
@@ -133,9 +134,17 @@ def fit_on_cluster(
 ) -> Any:
     """Fit an estimator on a cluster: what `tasks.fitting` takes as `fit`.  The data go through Ray's store."""
     if checkpoint is not None and _is_deep(estimator):
-        estimator.set_params(checkpoint=os.path.abspath(checkpoint))
+        estimator.set_params(checkpoint=Checkpoint(checkpoint))
     return run_together(
-        _fit, estimator, X, y, arguments, workers=workers, threads=threads, gpu=_gpu(estimator), address=address
+        _fit,
+        _findable(estimator),
+        X,
+        y,
+        arguments,
+        workers=workers,
+        threads=threads,
+        gpu=_gpu(estimator),
+        address=address,
     )
 
 
@@ -147,9 +156,20 @@ def fit_rows_on_cluster(
     Every machine reads the corpus itself, under the same path or URL.
     """
     return run_together(
-        _fit_rows, estimator, corpus.location, corpus.row_numbers, rows, held_out, workers=workers, threads=threads,
+        _fit_rows, _findable(estimator), corpus.location, corpus.row_numbers, rows, held_out, workers=workers, threads=threads,
         gpu=_gpu(estimator), address=address,
     )  # fmt: skip
+
+
+def _findable(estimator: Any) -> Any:
+    """The estimator with a place for checkpoints that does not depend on a process's working folder."""
+    checkpoint = getattr(estimator, "checkpoint", None)
+    if checkpoint is None:
+        return estimator
+    checkpoint = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+    if is_remote(checkpoint.folder):
+        return estimator
+    return estimator.set_params(checkpoint=replace(checkpoint, folder=local(checkpoint.folder).absolute()))
 
 
 def _is_deep(estimator: Any) -> bool:
