@@ -11,6 +11,7 @@ from pictopic import Checkpoint, Corpus, DocNADE, SupDeepDocNADE
 from pictopic.cluster.training import fair_threads, fit_on_cluster, fit_rows_on_cluster, run_together
 from pictopic.tasks.pretraining import pretrain
 from tests.cluster.dying import fit_and_die
+from tests.picture_model.conftest import write_patterns
 from tests.tasks.test_pretraining import make
 
 slow = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
@@ -105,3 +106,30 @@ def test_a_driver_that_was_killed_goes_on_to_the_same_model(tmp_path):
     again = subprocess.run(arguments, capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     near(pictopic.load(tmp_path / "killed"), pictopic.load(tmp_path / "whole"))
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("cluster")
+def test_fit_on_a_cluster_writes_the_model_of_one_process(tmp_path):
+    photos = write_patterns(tmp_path / "photos", range(60))
+    command = [
+        sys.executable,
+        "-m",
+        "pictopic",
+        "fit",
+        str(photos),
+        "--words",
+        "12",
+        "--features",
+        "cld",
+        "--jobs",
+        "1",
+    ]
+    subprocess.run([*command, "--out", str(tmp_path / "here")], check=True, capture_output=True)
+    cluster = ["--cluster", "auto", "--workers", "2"]
+    there = subprocess.run([*command, "--out", str(tmp_path / "there"), *cluster], capture_output=True, text=True)
+    assert there.returncode == 0, there.stderr
+    one, two = (pictopic.load(tmp_path / name / "network") for name in ("here", "there"))
+    np.testing.assert_allclose(one.history_["nll"][:3], two.history_["nll"][:3], rtol=1e-3)
+    assert one.history_["nll"] != two.history_["nll"]  # rounding of sums over two processes: they did take part
+    assert not (tmp_path / "there.checkpoints").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import warnings
 from pathlib import Path
@@ -17,9 +16,11 @@ from pictopic.cli.output import (
     WORKERS,
     MisuseError,
     answer,
+    cluster_workers,
     misuse,
     progress_bars,
     tell_warnings,
+    trainer,
 )
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def fit(
 
     Example: pictopic fit photos --out photos.model
     """
-    from pictopic import Corpus, PictureModel
+    from pictopic import Checkpoint, Corpus, PictureModel
     from pictopic.corpus.store import MANIFEST
     from pictopic.storage import is_remote
     from pictopic.tasks.pretraining import load_pretrained
@@ -123,16 +124,16 @@ def fit(
         given: Any = Corpus.open(source) if is_remote(source) or (Path(source) / MANIFEST).is_file() else source
         if init is not None and isinstance(given, Corpus):
             load_pretrained(init, given)
-    with progress_bars("pictures") as progress:
-        columns: dict[str, Any] = {
-            "label_column": label_column,
-            "tags_column": tags_column,
-            "split_column": split_column,
-        }
-        learner.fit(given, progress=progress, init=init, **({} if isinstance(given, Corpus) else columns))
+        checkpoint = Checkpoint(f"{out}.checkpoints")
+        train = trainer("fit_on_cluster", cluster, workers, checkpoint=checkpoint)
+    with cluster_workers(cluster) as hands, progress_bars("pictures") as progress:
+        columns = {"label_column": label_column, "tags_column": tags_column, "split_column": split_column}
+        options: dict[str, Any] = {} if isinstance(given, Corpus) else columns | {"workers": hands}
+        learner.fit(given, progress=progress, init=init, train=train, **options)
         progress("learning topics", 1, 1)
     learner.save(out)
-    shutil.rmtree(f"{out}.checkpoints", ignore_errors=True)
+    if train is not None:
+        checkpoint.clear()
     lines = [*learner.summary(), f"Written: {out}.  Try: pictopic annotate {out} PICTURE"]
     answer({"model": str(out), "rows": len(learner.corpus_), "figures": learner.figures_}, lines, as_json)
 

@@ -56,9 +56,7 @@ def trainer(name: str, address: str | None, workers: int | None, **options: Any)
     """A function of `pictopic.cluster.training`; None without an address, for this process."""
     if address is None:
         if workers is not None:
-            raise ValueError(
-                "--workers says how many processes of a cluster: name it with --cluster, or --cluster auto"
-            )
+            raise ValueError("--workers is for a cluster: name one with --cluster, or start one with --cluster auto")
         return None
     from pictopic.cluster import training
 

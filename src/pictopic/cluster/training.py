@@ -130,11 +130,11 @@ def fit_on_cluster(
     address: str,
     workers: int,
     threads: int | None = None,
-    checkpoint: str | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Any:
     """Fit an estimator on a cluster: what `tasks.fitting` takes as `fit`.  The data go through Ray's store."""
     if checkpoint is not None and _is_deep(estimator):
-        estimator.set_params(checkpoint=Checkpoint(checkpoint))
+        estimator.set_params(checkpoint=checkpoint)
     return run_together(
         _fit,
         _findable(estimator),
@@ -156,8 +156,8 @@ def fit_rows_on_cluster(
     Every machine reads the corpus itself, under the same path or URL.
     """
     return run_together(
-        _fit_rows, _findable(estimator), corpus.location, corpus.row_numbers, rows, held_out, workers=workers, threads=threads,
-        gpu=_gpu(estimator), address=address,
+        _fit_rows, _findable(estimator), corpus.location, corpus.row_numbers, rows, held_out, workers=workers,
+        threads=threads, gpu=_gpu(estimator), address=address,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -118,6 +118,17 @@ class Checkpoint:
                 Store(str(self.folder)).remove(name)
             else:
                 (folder / name).unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Delete the checkpoints, of a run whose model is saved; and their folder, if nothing else is in it."""
+        if is_remote(self.folder):
+            for name in self.names():
+                Store(str(self.folder)).remove(name)
+            return
+        for path in self.files():
+            path.unlink(missing_ok=True)
+        with suppress(OSError):
+            local(self.folder).rmdir()
 
     def peek(self) -> dict[str, Any] | None:
         """The state of the newest checkpoint that is whole, without its tensors; None without any."""
