@@ -7,7 +7,9 @@ import pytest
 
 
 def _loaded_by(code: str) -> set[str]:
-    program = f"import sys\n{code}\nprint(*[m for m in ('torch', 'numba', 'sklearn', 'scipy') if m in sys.modules])"
+    program = (
+        f"import sys\n{code}\nprint(*[m for m in ('torch', 'numba', 'sklearn', 'scipy', 'ray') if m in sys.modules])"
+    )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return set(result.stdout.split())
 
@@ -24,10 +26,15 @@ def test_tree_output_never_loads_torch():
     assert "torch" not in _loaded_by("import pictopic; pictopic.DocNADE(max_iter=1).fit([[1, 2]]).perplexity([[1, 2]])")
 
 
+def test_ray_is_loaded_only_for_a_cluster():
+    code = "import pictopic.cluster.training, pictopic.cluster.workers, pictopic.cluster.connection"
+    assert "ray" not in _loaded_by(code)
+
+
 @pytest.mark.parametrize("command", [["--help"], ["demo", "--help"], ["--version"]])
 def test_help_loads_nothing_heavy(command):
     code = f"from pictopic.cli import app\ntry:\n    app({command})\nexcept SystemExit:\n    pass\nprint()"
-    assert _loaded_by(code) & {"torch", "numba", "sklearn", "scipy"} == set()
+    assert _loaded_by(code) & {"torch", "numba", "sklearn", "scipy", "ray"} == set()
 
 
 def test_unknown_name_is_an_attribute_error():

@@ -77,6 +77,32 @@ def test_resuming_does_not_count_again_what_was_counted(photos, tmp_path, small_
     assert not any(stage == "looking for visual words" for stage, _, _ in told)
 
 
+def test_a_piece_that_was_damaged_is_counted_again(photos, tmp_path, small_pieces):
+    def stop(now, done, total):
+        if now == "counting words" and done >= 8:
+            raise StopError
+
+    Corpus.build(photos, tmp_path / "whole", **WORDS)
+    with pytest.raises(StopError):
+        Corpus.build(photos, tmp_path / "corpus", **WORDS, progress=stop)
+    piece = tmp_path / "corpus" / "building" / "piece-0000000.npz"
+    piece.write_bytes(piece.read_bytes()[:-20])
+    Corpus.build(photos, tmp_path / "corpus", **WORDS, resume=True)
+    assert contents(tmp_path / "corpus") == contents(tmp_path / "whole")
+
+
+def test_a_corpus_like_another_has_the_same_words(photos, tmp_path):
+    other = Corpus.build(photos, tmp_path / "other", **WORDS)
+    more = tmp_path / "more"
+    write_metadata(more, [row | {"tags": "all; new"} for row in write_pictures(more, 5, first=40)])
+    corpus = Corpus.build(more, tmp_path / "corpus", like=other, n_jobs=1)
+    assert corpus.vocabulary.annotations == other.vocabulary.annotations
+    assert corpus.options == other.options
+    np.testing.assert_array_equal(corpus.codebook.centres, other.codebook.centres)
+    extractor = other.extractor
+    np.testing.assert_array_equal(corpus.X[[0], :24].toarray()[0], extractor.count(extractor.open(more / "40.jpg")))
+
+
 def stopped_build(photos, folder):
     def stop(now, done, total):
         if now == "counting words":

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from pictopic.corpus.pieces import draw_descriptors, in_processes, make_piece, read_piece, write_piece
+from pictopic.corpus.pieces import (
+    count_words,
+    draw_descriptors,
+    in_processes,
+    is_whole,
+    make_piece,
+    piece_bytes,
+    read_piece,
+)
 from pictopic.words.codebook import Codebook, Sample
 from pictopic.words.extract import Extractor, WordOptions
 from pictopic.words.pictures import gray, open_picture
@@ -35,7 +43,7 @@ def double(number):
 
 def test_a_piece_is_read_as_it_was_written(paths, tmp_path, rng):
     piece = make_piece(paths, Extractor(OPTIONS, Codebook(rng.uniform(size=(5, 128)))))
-    write_piece(tmp_path / "piece.npz", piece)
+    (tmp_path / "piece.npz").write_bytes(piece_bytes(piece))
     again = read_piece(tmp_path / "piece.npz")
     assert again.skipped == piece.skipped == [(1, "empty file")]
     assert again.kept.tolist() == [0, 2, 3]
@@ -46,8 +54,27 @@ def test_a_piece_is_read_as_it_was_written(paths, tmp_path, rng):
 
 
 def test_a_piece_without_a_readable_picture_is_empty(paths, tmp_path):
-    write_piece(tmp_path / "piece.npz", make_piece(paths[1:2], Extractor(OPTIONS, Codebook(np.eye(128)[:5]))))
+    piece = make_piece(paths[1:2], Extractor(OPTIONS, Codebook(np.eye(128)[:5])))
+    (tmp_path / "piece.npz").write_bytes(piece_bytes(piece))
     assert read_piece(tmp_path / "piece.npz").counts.shape == (0, 20)
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "missing"])
+def test_a_damaged_piece_is_found_out(paths, tmp_path, rng, damage):
+    content = bytearray(piece_bytes(make_piece(paths, Extractor(OPTIONS, Codebook(rng.uniform(size=(5, 128)))))))
+    (tmp_path / "piece.npz").write_bytes(content)
+    assert is_whole(tmp_path / "piece.npz")
+    if damage == "missing":
+        (tmp_path / "piece.npz").unlink()
+    else:
+        content[len(content) // 3] ^= 1
+        (tmp_path / "piece.npz").write_bytes(content if damage == "changed" else content[:-9])
+    assert not is_whole(tmp_path / "piece.npz")
+
+
+def test_a_machine_that_sees_none_of_the_pictures_says_so(tmp_path):
+    with pytest.raises(FileNotFoundError, match="must be there under the same path on every machine"):
+        count_words([str(tmp_path / "elsewhere" / "a.jpg")], OPTIONS, np.eye(128)[:5])
 
 
 def test_drawn_descriptors_are_the_pictures_own(paths):

@@ -82,6 +82,17 @@ def test_a_checkpoint_needs_to_know_when(tmp_path):
         Checkpoint(tmp_path, minutes=None)
 
 
+def test_clearing_leaves_other_files_alone(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "run")
+    save(checkpoint, 1)
+    (tmp_path / "run" / "notes.txt").write_text("precious")
+    checkpoint.clear()
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["notes.txt"]
+    (tmp_path / "run" / "notes.txt").unlink()
+    checkpoint.clear()
+    assert not (tmp_path / "run").exists()
+
+
 # ---- training that goes on -------------------------------------------------------------------------------------------
 
 OPTIONS = {"n_components": (6, 5), "max_iter": 6, "random_state": 3, "batch_size": 16}

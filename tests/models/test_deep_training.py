@@ -117,7 +117,7 @@ def test_gradients_equal_finite_differences(rng, tree, multi_label, activation):
     for name in ("x", "targets", "scale", "features", "labels"):
         setattr(minibatch, name, getattr(minibatch, name).double())
     masks = [mask.double() for mask in trainer.masks(8, 1)]
-    trainer.masks = lambda n, seed: masks
+    trainer.masks = lambda n, seed, part: masks
 
     def loss():
         nll, class_loss = trainer.losses(minibatch, seed)

@@ -79,5 +79,6 @@ def _one_line(error: BaseException) -> str:
 
 from pictopic.cli import corpus as _corpus  # noqa: E402, F401 - their commands join `app`
 from pictopic.cli import model as _model  # noqa: E402, F401
+from pictopic.cli import pretrain as _pretrain  # noqa: E402, F401
 from pictopic.cli import reproduce as _reproduce  # noqa: E402, F401
 from pictopic.cli import serve as _serve  # noqa: E402, F401

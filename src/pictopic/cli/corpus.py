@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pictopic.cli import app
-from pictopic.cli.output import JSON, answer, misuse, progress_bars
+from pictopic.cli.output import CLUSTER, JSON, answer, cluster_workers, misuse, progress_bars
 
 if TYPE_CHECKING:
     from pictopic.corpus.source import Source
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @app.command()
 def build(
     source: Annotated[Path, typer.Argument(help="Folder of pictures, or a metadata or counts file.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder of the corpus.")],
+    out: Annotated[str, typer.Option("--out", help="Folder or URL of the corpus.")],
     preset: Annotated[str, typer.Option(help="scenes (the paper's section 6.1) or flickr (6.2).")] = "scenes",
     words: Annotated[int | None, typer.Option(help="Number of visual words.  [scenes: 240, flickr: 2000]")] = None,
     regions: Annotated[
@@ -45,7 +45,11 @@ def build(
         Path | None, typer.Option(help="Global features of your own: .npy or .parquet, joined by file name.")
     ] = None,
     pictures: Annotated[str, typer.Option(help="auto, or none to use the tags only.")] = "auto",
+    like: Annotated[
+        Path | None, typer.Option(help="Another corpus whose visual words, tags and options are used.")
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Processes; -1: one for each core.")] = -1,
+    cluster: CLUSTER = None,
     seed: Annotated[int, typer.Option(help="Another number gives another codebook.")] = 0,
     resume: Annotated[bool, typer.Option(help="Go on with a build that was stopped.")] = False,
     dry_run: Annotated[bool, typer.Option(help="Only say what it would cost.")] = False,
@@ -57,6 +61,9 @@ def build(
     The folder may have a metadata.csv, .jsonl or .parquet with the columns file_name, tags (separated by ; , or |) and
     label (or labels).  Without one, the folders' names are the classes and the pictures' own keywords the tags.
     Pictures that cannot be read are listed in OUT/skipped.csv.
+
+    With --cluster the work is spread over the machines of a Ray cluster, to the same result; they must see the pictures
+    under the same path.
 
     Example: pictopic build photos --out photos.corpus --max-side 480
     """
@@ -75,17 +82,18 @@ def build(
             source, label_column=label_column, tags_column=tags_column, split_column=split_column,
             pictures=pictures, tag_rules=rules,  # type: ignore[arg-type]
         )  # fmt: skip
+        other = None if like is None else Corpus.open(like)
     if pictures == "auto" and not found.pictures and found.counts is None:
         typer.echo(f"none of the pictures is in {source}: only tags are used", err=True)
     if dry_run:
         _dry_run(found, options, jobs, as_json)
         return
     try:
-        with progress_bars("pictures") as progress:
+        with cluster_workers(cluster) as workers, progress_bars("pictures") as progress:
             corpus = Corpus.build(
                 found, out, codebook_rows=codebook_split, preset=preset, min_tag_count=min_tag_count,
                 max_tags=max_tags, features_file=features_file, random_state=seed, n_jobs=jobs, resume=resume,
-                strict=strict, progress=progress, **changes,
+                strict=strict, progress=progress, like=other, workers=workers, **changes,
             )  # fmt: skip
     except KeyboardInterrupt:
         again = [argument for argument in sys.argv[1:] if argument != "--resume"]

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from pictopic.cli import app
-from pictopic.cli.output import JSON, MisuseError, answer, misuse, progress_bars
+from pictopic.cli.output import (
+    CLUSTER,
+    JSON,
+    WORKERS,
+    MisuseError,
+    answer,
+    cluster_workers,
+    misuse,
+    progress_bars,
+    tell_warnings,
+    trainer,
+)
 
 if TYPE_CHECKING:
     from pictopic import Corpus, PictureModel
@@ -47,12 +58,6 @@ def _listed(paths: list[Path]) -> list[Path]:
     return found
 
 
-def _tell_warnings() -> None:
-    """Warnings as one line each."""
-    warnings.showwarning = lambda message, *_, **__: print(f"pictopic: {message}", file=sys.stderr)
-    warnings.simplefilter("always", UserWarning)
-
-
 def _try_sidecar(picture: Path, tags: list[str]) -> None:
     from pictopic.corpus.keywords import write_sidecar
 
@@ -73,7 +78,7 @@ def _lines(names: list[str], found: list[list[tuple[str, float]]]) -> list[str]:
 
 @app.command()
 def fit(
-    source: Annotated[Path, typer.Argument(help="Folder of pictures, metadata file, or a corpus.")],
+    source: Annotated[str, typer.Argument(help="Folder of pictures, metadata file, or a corpus (or its URL).")],
     out: Annotated[Path, typer.Option("--out", help="Folder of the model.")],
     model: Annotated[str, typer.Option(help="auto, shallow or deep.")] = "auto",
     preset: Annotated[str, typer.Option(help="scenes or flickr.")] = "scenes",
@@ -85,7 +90,10 @@ def fit(
     tags_column: _TagsColumn = "tags",
     split_column: Annotated[str | None, typer.Option(help="Column that says train, test, ...")] = None,
     tuned: Annotated[Path | None, typer.Option(help="Options that pictopic tune found: TUNED/best.json.")] = None,
+    init: Annotated[str | None, typer.Option(help="A model of pictopic pretrain to start from.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes and threads; -1: one for each core.")] = -1,
+    cluster: CLUSTER = None,
+    workers: WORKERS = None,
     seed: Annotated[int, typer.Option(help="Another number gives another model.")] = 0,
     as_json: JSON = False,
 ) -> None:
@@ -93,27 +101,41 @@ def fit(
 
     Says how good the model is on pictures that it has not seen, beside trivial answers.
 
+    With --cluster a Ray cluster's machines count the words and learn one network together (a deep one); they must see
+    the pictures, and the checkpoints in OUT.checkpoints, under the same path.
+
     Example: pictopic fit photos --out photos.model
     """
-    from pictopic import Corpus, PictureModel
+    from pictopic import Checkpoint, Corpus, PictureModel
     from pictopic.corpus.store import MANIFEST
+    from pictopic.storage import is_remote
+    from pictopic.tasks.pretraining import load_pretrained
     from pictopic.tasks.tuning import read_options
 
-    _tell_warnings()
+    tell_warnings()
     kinds = () if features == "none" else tuple(kind.strip() for kind in features.split(",") if kind.strip())
     with misuse():
         learner = PictureModel(
             preset=preset, n_words=words, regions=regions, features=kinds, max_side=max_side, model=model,
             options=None if tuned is None else read_options(tuned), random_state=seed, n_jobs=jobs, verbose=0,
         )  # fmt: skip
-        if not source.exists():
+        if not is_remote(source) and not Path(source).exists():
             raise ValueError(f"{source} does not exist")
-        given: Any = Corpus.open(source) if (source / MANIFEST).is_file() else source
-    with progress_bars("pictures") as progress:
+        given: Any = Corpus.open(source) if is_remote(source) or (Path(source) / MANIFEST).is_file() else source
+        if init is not None and isinstance(given, Corpus):
+            load_pretrained(init, given)
+        checkpoint = Checkpoint(f"{out}.checkpoints")
+        train = trainer("fit_on_cluster", cluster, workers, checkpoint=checkpoint)
+    with cluster_workers(cluster) as hands, progress_bars("pictures") as progress:
         columns = {"label_column": label_column, "tags_column": tags_column, "split_column": split_column}
-        learner.fit(given, progress=progress, **({} if isinstance(given, Corpus) else columns))
+        options: dict[str, Any] = {} if isinstance(given, Corpus) else columns | {"workers": hands}
+        learner.fit(given, progress=progress, init=init, train=train, **options)
         progress("learning topics", 1, 1)
     learner.save(out)
+    if train is not None:
+        from pictopic.cluster.training import clear_checkpoints
+
+        clear_checkpoints(checkpoint)
     lines = [*learner.summary(), f"Written: {out}.  Try: pictopic serve {out}"]
     answer({"model": str(out), "rows": len(learner.corpus_), "figures": learner.figures_}, lines, as_json)
 
@@ -139,7 +161,7 @@ def tune(
     """
     from pictopic.tasks import tuning
 
-    _tell_warnings()
+    tell_warnings()
     with misuse():
         if not source.exists():
             raise ValueError(f"{source} does not exist")
@@ -185,7 +207,7 @@ def annotate(
     """
     from pictopic.tasks.exports import write_tags
 
-    _tell_warnings()
+    tell_warnings()
     loaded, paths = _load(model), _listed(pictures)
     known = [tag for tag in tags.split(",") if tag.strip()]
     found = cast("list[Answer]", loaded.annotate(list(paths), k, tags=known, thresholds=thresholds))
@@ -212,7 +234,7 @@ def classify(
 
     Example: pictopic classify photos.model new.jpg --dont-know
     """
-    _tell_warnings()
+    tell_warnings()
     loaded, paths = _load(model), _listed(pictures)
     found = cast("list[Answer]", loaded.classify(list(paths), k, dont_know=dont_know))
     names = [str(path) for path in paths]

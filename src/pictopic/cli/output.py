@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
+_WORKERS = 2
 JSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+CLUSTER = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="Work on a Ray cluster: its address, as host:6379, or auto for the one of RAY_ADDRESS or a local one.",
+    ),
+]
+
+WORKERS = Annotated[int | None, typer.Option(min=1, help="Processes of the cluster that learn together.  [2]")]
 
 
 class MisuseError(ValueError):
@@ -24,6 +37,36 @@ def misuse() -> Iterator[None]:
         yield
     except (ValueError, OSError) as error:
         raise MisuseError(str(error)) from error
+
+
+@contextmanager
+def cluster_workers(address: str | None) -> Iterator[Any]:
+    """A build's workers on a cluster; None without an address, for processes of this machine."""
+    if address is None:
+        yield None
+        return
+    from pictopic.cluster.connection import connected
+    from pictopic.cluster.workers import RayWorkers
+
+    with connected(address) as ray:
+        yield RayWorkers(ray)
+
+
+def trainer(name: str, address: str | None, workers: int | None, **options: Any) -> Callable[..., Any] | None:
+    """A function of `pictopic.cluster.training`; None without an address, for this process."""
+    if address is None:
+        if workers is not None:
+            raise ValueError("--workers is for a cluster: name one with --cluster, or start one with --cluster auto")
+        return None
+    from pictopic.cluster import training
+
+    return partial(getattr(training, name), address=address, workers=workers or _WORKERS, **options)
+
+
+def tell_warnings() -> None:
+    """Warnings as one line each."""
+    warnings.showwarning = lambda message, *_, **__: print(f"pictopic: {message}", file=sys.stderr)
+    warnings.simplefilter("always", UserWarning)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from pictopic.corpus.features_file import read_features
+from pictopic.corpus.pieces import Workers
 from pictopic.corpus.source import Source
 from pictopic.corpus.stages import Build, Progress, Settings
 from pictopic.corpus.store import CODEBOOK, MANIFEST, SKIPPED, VOCABULARY, Block, Manifest, write_shards
@@ -35,7 +36,8 @@ def build(
     codebook: Codebook | None,
     codebook_rows: np.ndarray,
     own_features: np.ndarray | None,
-    n_jobs: int | None,
+    vocabulary: Vocabulary | None,
+    workers: Workers,
     resume: bool,
     strict: bool,
     progress: Progress,
@@ -44,7 +46,7 @@ def build(
     if (folder / MANIFEST).exists():
         raise ValueError(f"{folder} holds a corpus already: choose another folder, or delete it first")
     _refuse_skipped(source.skipped, strict)
-    work = Build(source, folder, settings, n_jobs, progress)
+    work = Build(source, folder, settings, workers, progress)
     work.plan(resume, {"codebook_rows": _digest(codebook_rows), "codebook": _digest(codebook and codebook.centres)})
     if source.pictures:
         if codebook is not None:
@@ -55,7 +57,7 @@ def build(
     _refuse_skipped(skipped, strict)
     if not len(work.kept()):
         raise ValueError(f"none of the {len(work.names)} pictures could be read; the first: {': '.join(skipped[0])}")
-    vocabulary = work.vocabulary()
+    vocabulary = work.vocabulary(vocabulary, extend=False)
     manifest = Manifest(
         n_words=len(vocabulary), n_features=_n_features(work, own_features), multi_label=source.multi_label,
         words=settings.words.to_dict() if source.pictures else None, source=source.fingerprint,
@@ -71,7 +73,7 @@ def append(
     *,
     new_tags: bool,
     features_file: Any,
-    n_jobs: int | None,
+    workers: Workers,
     resume: bool,
     strict: bool,
     progress: Progress,
@@ -89,7 +91,7 @@ def append(
     )
     _refuse_skipped(source.skipped, strict)
     words = WordOptions() if manifest.words is None else WordOptions.from_dict(manifest.words)
-    work = Build(source, corpus.folder, Settings(words, seed=manifest.options["seed"]), n_jobs, progress)
+    work = Build(source, corpus.folder, Settings(words, seed=manifest.options["seed"]), workers, progress)
     work.plan(resume, {"append": True})
     if source.pictures:
         shutil.copy(corpus.folder / CODEBOOK, work.building / CODEBOOK)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,24 @@ from scipy import sparse
 from pictopic.corpus import build as building
 from pictopic.corpus import changes
 from pictopic.corpus.features_file import read_features
+from pictopic.corpus.pieces import Workers, in_processes
 from pictopic.corpus.rows import CountsInParts, DenseRows, RowReader, RowsInParts
 from pictopic.corpus.source import Source, read_source
 from pictopic.corpus.splits import labels_as_y, rows_by_value, split_rows
 from pictopic.corpus.stages import Progress, Settings, silent
-from pictopic.corpus.store import CODEBOOK, SHARDS, SKIPPED, VOCABULARY, Manifest, Shard
+from pictopic.corpus.store import (
+    CODEBOOK,
+    MANIFEST,
+    SHARDS,
+    SKIPPED,
+    VOCABULARY,
+    Manifest,
+    Shard,
+    damaged,
+    fetch,
+    publish,
+)
+from pictopic.storage import Store, cache_folder, is_remote, local
 from pictopic.words.codebook import Codebook
 from pictopic.words.extract import Extractor, WordOptions
 from pictopic.words.tags import TagRules, split_tags
@@ -59,8 +73,10 @@ class Corpus:
         shards: Sequence[Shard],
         rows: np.ndarray | None = None,
         pictures: Path | None = None,
+        url: str | None = None,
     ):
         self.folder = folder
+        self._url = url  # that the folder is a copy of
         self._pictures = pictures
         self._manifest = manifest
         self._shards = shards
@@ -72,7 +88,8 @@ class Corpus:
 
         Parameters
         ----------
-        folder : path
+        folder : path or URL
+            What is at a URL is copied to this machine's cache folder (PICTOPIC_CACHE), once.
         pictures : path, optional
             Where the pictures are now, if they are no longer where they were.
 
@@ -80,10 +97,27 @@ class Corpus:
         -------
         Corpus
         """
-        folder = Path(folder)
+        url = os.fspath(folder) if is_remote(folder) else None
+        folder = local(folder) if url is None else fetch(url)
         manifest = Manifest.read(folder)
         shards = [Shard(folder / SHARDS / s["name"], s["n_rows"], manifest.n_features) for s in manifest.shards]
-        return cls(folder, manifest, shards, pictures=None if pictures is None else Path(pictures))
+        return cls(folder, manifest, shards, pictures=None if pictures is None else Path(pictures), url=url)
+
+    def verified(self) -> Corpus:
+        """The same corpus, after every byte of its shards was checked; long training is worth the time.
+
+        A damaged file of a corpus that came from a URL is fetched again; any other is an error that names it.
+        """
+        wrong = damaged(self.folder, self._manifest)
+        if not wrong:
+            return self
+        if self._url is not None:
+            wrong = damaged(fetch(self._url, again=wrong), self._manifest)
+        if wrong:
+            where = self._url or self.folder
+            raise ValueError(f"{where}/{wrong[0]} is damaged: it is not what was written; build the corpus again")
+        again = Corpus.open(self.location, self._pictures)
+        return again if self._rows is None else again[self._rows]
 
     @classmethod
     def build(
@@ -97,6 +131,7 @@ class Corpus:
         split_column: str | None = None,
         preset: str = "scenes",
         codebook: Codebook | None = None,
+        like: Corpus | None = None,
         pictures: str = "auto",
         tag_rules: TagRules | None = None,
         min_tag_count: int = 1,
@@ -104,6 +139,7 @@ class Corpus:
         features_file: str | os.PathLike[str] | None = None,
         random_state: int = 0,
         n_jobs: int | None = -1,
+        workers: Workers | None = None,
         resume: bool = False,
         strict: bool = False,
         progress: Progress = silent,
@@ -117,8 +153,9 @@ class Corpus:
         ----------
         source : path or Source
             See `pictopic.corpus.source.read_source`.
-        folder : path
-            Of the corpus: made, or empty, or with an unfinished build.
+        folder : path or URL
+            Of the corpus: made, or empty, or with an unfinished build.  For a URL it is built in this machine's cache
+            folder (PICTOPIC_CACHE) and then uploaded.
         codebook_rows : optional
             Whose pictures the visual words are learnt from, so that nothing is learnt from test pictures: the name of
             a split, file names, or numbers (or a mask) of rows as listed in the source.  Default: all.
@@ -128,6 +165,9 @@ class Corpus:
             See `pictopic.words.extract.WordOptions`.
         codebook : Codebook, optional
             One that is there already, instead of learning one.
+        like : Corpus, optional
+            Another one whose visual words, tags and options (instead of `preset` and `words`) are used, so that a model
+            of the one is a model of the other.
         pictures : {"auto", "none"}, default="auto"
             "none": use the tags only.
         tag_rules : TagRules, optional
@@ -141,6 +181,8 @@ class Corpus:
         random_state : int, default=0
         n_jobs : int or None, default=-1
             Processes; -1: one for each core.
+        workers : Workers, optional
+            Who does the work, instead of processes of this machine; see `pictopic.cluster`.
         resume : bool, default=False
             Go on with an unfinished build.
         strict : bool, default=False
@@ -160,19 +202,39 @@ class Corpus:
                 source, label_column=label_column, tags_column=tags_column, split_column=split_column,
                 pictures=pictures, tag_rules=tag_rules,  # type: ignore[arg-type]
             )  # fmt: skip
-        folder = Path(folder)
+        url = os.fspath(folder) if is_remote(folder) else None
+        folder = local(folder) if url is None else cache_folder(url)
+        if url is not None and MANIFEST in Store(url).names():
+            raise ValueError(f"{url} holds a corpus already: choose another folder, or delete it first")
         options = WordOptions.preset(preset, **words)
+        if like is not None:
+            options, codebook = like.options or options, like.codebook
         if codebook is not None:
             options = replace(options, n_words=len(codebook))
+        if url is not None and (folder / MANIFEST).is_file():  # not uploaded to the end, or deleted there
+            left = Manifest.read(folder)
+            same = left.words is None or WordOptions.from_dict(left.words) == options
+            if resume and same and left.source == source.fingerprint:
+                publish(folder, url)
+                return cls.open(url)
+            shutil.rmtree(folder)
         own_features = None
         if features_file is not None:
             own_features = read_features(features_file, source.rows["file_name"].to_pylist())
         building.build(
             source, folder, Settings(options, min_tag_count, max_tags, random_state), codebook=codebook,
-            codebook_rows=building.choose_rows(source, codebook_rows), own_features=own_features, n_jobs=n_jobs,
-            resume=resume, strict=strict, progress=progress,
+            codebook_rows=building.choose_rows(source, codebook_rows), own_features=own_features,
+            vocabulary=None if like is None else like.vocabulary,
+            workers=workers or partial(in_processes, n_jobs=n_jobs), resume=resume, strict=strict, progress=progress,
         )  # fmt: skip
-        return cls.open(folder)
+        if url is not None:
+            publish(folder, url)
+        return cls.open(url or folder)
+
+    @property
+    def location(self) -> str:
+        """Where it is, for other processes: a URL or an absolute path."""
+        return self._url or str(self.folder.absolute())
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -186,7 +248,7 @@ class Corpus:
             rows = np.asarray(rows)
             if rows.size == 0:
                 rows = rows.astype(np.int64)
-        return Corpus(self.folder, self._manifest, self._shards, self.row_numbers[rows], self._pictures)
+        return Corpus(self.folder, self._manifest, self._shards, self.row_numbers[rows], self._pictures, self._url)
 
     @property
     def row_numbers(self) -> np.ndarray:
@@ -405,8 +467,8 @@ class Corpus:
         if not isinstance(source, Source):
             source = read_source(source, **columns)
         building.append(
-            self, source, new_tags=new_tags, features_file=features_file, n_jobs=n_jobs, resume=resume, strict=strict,
-            progress=progress,
+            self, source, new_tags=new_tags, features_file=features_file,
+            workers=partial(in_processes, n_jobs=n_jobs), resume=resume, strict=strict, progress=progress,
         )  # fmt: skip
         return Corpus.open(self.folder)
 
@@ -448,6 +510,8 @@ class Corpus:
     def _check_whole(self, names: Set[str] = frozenset()) -> None:
         if self._rows is not None:
             raise ValueError("this is a part of a corpus; open the whole with Corpus.open to change it")
+        if self._url is not None:
+            raise ValueError(f"this is a copy of {self._url}: download that to a folder of yours to change it")
         unknown = sorted(names - set(self.file_names)) if names else []
         if unknown:
             raise ValueError(f"{unknown[0]!r} is not in the collection")

@@ -1,7 +1,7 @@
 """Pictures to counts, a piece of some pictures at a time: what the processes of a build do.
 
 A piece is a file.  What is in it depends on its pictures and on the options alone, not on who makes it or when, and it
-appears whole or not at all: so a build can be spread over processes, stopped and continued.
+appears whole or not at all: so a build can be spread over processes and machines, stopped and continued.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 import io
 import json
 import os
+import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import warnings
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
@@ -21,7 +24,6 @@ from PIL import Image
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from pictopic.files import write_bytes
 from pictopic.words.codebook import Codebook, Drawn, Sample
 from pictopic.words.duplicates import perceptual_hash
 from pictopic.words.extract import Extractor, WordOptions
@@ -39,6 +41,13 @@ class Piece(NamedTuple):
     sizes: np.ndarray  # (n_kept, 2): width and height, upright, before any scaling
     hashes: np.ndarray  # (n_kept,), uint64
     skipped: list[tuple[int, str]]  # number within the piece, reason
+
+
+class Workers(Protocol):
+    """Who calls a function many times: processes of this machine, or of others."""
+
+    def __call__(self, function: Callable[..., T], calls: Iterable[Sequence[Any]]) -> Iterator[T]:
+        """The answers, in the order of the calls, which are taken as workers become free."""
 
 
 def in_processes(function: Callable[..., T], calls: Iterable[Sequence[Any]], n_jobs: int | None) -> Iterator[T]:
@@ -79,6 +88,7 @@ def draw_descriptors(
     size, limit : int, float
         Of the whole sample; see `Sample`.
     """
+    _check_seen(paths)
     extractor, sample = Extractor(options), Sample(size, limit)
     for path, number in zip(paths, numbers, strict=True):
         try:
@@ -89,16 +99,27 @@ def draw_descriptors(
     return sample.parts
 
 
-def count_words(paths: Sequence[str], options: WordOptions, codebook: str, out: str) -> int:
-    """Describe pictures and write the piece; how many could be read."""
-    piece = make_piece(paths, _extractor(options, codebook, os.stat(codebook).st_mtime_ns))
-    write_piece(Path(out), piece)
-    return len(piece.kept)
+def learn_codebook(sample: Drawn, n_words: int, file_names: Mapping[int, str], seed: int) -> tuple[Codebook, list[str]]:
+    """See `Codebook.learn`; what it warns of is the second answer, as a worker's own warnings are not seen."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        codebook = Codebook.learn(sample, n_words, file_names, seed)
+    return codebook, [str(warning.message) for warning in told]
 
 
-@lru_cache(maxsize=1)
-def _extractor(options: WordOptions, codebook: str, changed: int) -> Extractor:
-    return Extractor(options, Codebook.load(codebook))
+def count_words(paths: Sequence[str], options: WordOptions, centres: np.ndarray) -> bytes:
+    """Count the words of pictures, given the centres of a codebook; the contents of the piece's file."""
+    _check_seen(paths)
+    return piece_bytes(make_piece(paths, Extractor(options, Codebook(centres))))
+
+
+def _check_seen(paths: Sequence[str]) -> None:
+    """Pictures were there when they were listed: a machine that sees none of them does not see their folder."""
+    if not any(map(os.path.exists, paths)):
+        raise FileNotFoundError(
+            f"{socket.gethostname()} does not see {paths[0]}: the pictures must be there under the same path on every "
+            "machine that takes part"
+        )
 
 
 def make_piece(paths: Sequence[str], extractor: Extractor) -> Piece:
@@ -138,8 +159,8 @@ def _original_size(path: str, image: Image.Image, max_side: int | None) -> tuple
     return image.size if max_side is None or max(image.size) < max_side else header_size(path)
 
 
-def write_piece(path: Path, piece: Piece) -> None:
-    """Write a piece, whole or not at all."""
+def piece_bytes(piece: Piece) -> bytes:
+    """A piece as the contents of a file."""
     counts = piece.counts
     buffer = io.BytesIO()
     np.savez(
@@ -147,7 +168,16 @@ def write_piece(path: Path, piece: Piece) -> None:
         n_words=np.array(counts.shape[1]), features=piece.features, sizes=piece.sizes, hashes=piece.hashes,
         skipped=np.frombuffer(json.dumps(piece.skipped).encode(), np.uint8),
     )  # fmt: skip
-    write_bytes(path, buffer.getvalue())
+    return buffer.getvalue()
+
+
+def is_whole(path: Path) -> bool:
+    """Whether there is a piece, and nothing has happened to it since it was written."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            return file.testzip() is None
+    except (OSError, zipfile.BadZipFile):
+        return False
 
 
 def read_piece(path: Path) -> Piece:

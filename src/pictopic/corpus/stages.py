@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from pictopic.corpus.pieces import Piece, count_words, draw_descriptors, in_processes, read_piece
+from pictopic.corpus.pieces import Piece, Workers, count_words, draw_descriptors, is_whole, learn_codebook, read_piece
 from pictopic.corpus.source import Source
 from pictopic.corpus.store import CODEBOOK, Block
-from pictopic.files import write_text
+from pictopic.files import write_bytes, write_text
 from pictopic.words.codebook import Codebook, Sample, sample_size
 from pictopic.words.extract import Extractor, WordOptions
 from pictopic.words.pictures import PictureError
@@ -55,13 +56,14 @@ class Build:
     folder : Path
         Of the corpus.
     settings : Settings
-    n_jobs : int or None
+    workers : Workers
+        Who does the work.
     progress : callable
         Called with the stage, how much of it is done and of how much.
     """
 
-    def __init__(self, source: Source, folder: Path, settings: Settings, n_jobs: int | None, progress: Progress):
-        self.source, self.folder, self.settings, self.n_jobs = source, folder, settings, n_jobs
+    def __init__(self, source: Source, folder: Path, settings: Settings, workers: Workers, progress: Progress):
+        self.source, self.folder, self.settings, self.workers = source, folder, settings, workers
         self.progress = progress
         self.building = folder / BUILDING
         self.names: list[str] = source.rows["file_name"].to_pylist()
@@ -105,7 +107,7 @@ class Build:
         )
         done = 0
         self.progress("looking for visual words", done, len(rows))
-        for group, parts in zip(groups, in_processes(draw_descriptors, calls, self.n_jobs), strict=True):
+        for group, parts in zip(groups, self.workers(draw_descriptors, calls), strict=True):
             sample.add(parts)
             done += len(group)
             self.progress("looking for visual words", done, len(rows))
@@ -114,18 +116,22 @@ class Build:
             raise ValueError(f"no visual words can be learnt: {self._why_not(rows[0])}")
         self.progress("learning visual words", 0, 1)
         names = {int(row): self.names[row] for row in rows}
-        Codebook.learn(drawn, settings.words.n_words, names, settings.seed).save(path)
+        ((codebook, told),) = self.workers(learn_codebook, [(drawn, settings.words.n_words, names, settings.seed)])
+        for message in told:
+            warnings.warn(message, stacklevel=2)
+        codebook.save(path)
         self.progress("learning visual words", 1, 1)
 
     def count(self) -> None:
         """Count the words of all pictures."""
         n = len(self.names)
-        todo = [k for k in range(len(range(0, n, PIECE))) if not self._piece(k).is_file()]
+        todo = [k for k in range(len(range(0, n, PIECE))) if not is_whole(self._piece(k))]
         done = n - sum(len(self.names[k * PIECE : (k + 1) * PIECE]) for k in todo)
-        words, codebook = self.settings.words, str(self.building / CODEBOOK)
-        calls = ((self._paths(self._rows(k)), words, codebook, str(self._piece(k))) for k in todo)
+        centres = Codebook.load(self.building / CODEBOOK).centres
+        calls = ((self._paths(self._rows(k)), self.settings.words, centres) for k in todo)
         self.progress("counting words", done, n)
-        for k, _ in zip(todo, in_processes(count_words, calls, self.n_jobs), strict=True):
+        for k, content in zip(todo, self.workers(count_words, calls), strict=True):
+            write_bytes(self._piece(k), content)
             done += len(self._rows(k))
             self.progress("counting words", done, n)
 
@@ -210,7 +216,8 @@ class Build:
         return np.arange(k * PIECE, min((k + 1) * PIECE, len(self.names)))
 
     def _paths(self, rows: np.ndarray) -> list[str]:
-        return [str(self.source.folder / self.names[row]) for row in rows]
+        folder = self.source.folder.absolute()  # a worker may have another working folder
+        return [str(folder / self.names[row]) for row in rows]
 
     def _piece(self, k: int) -> Path:
         return self.building / f"piece-{k:07d}.npz"

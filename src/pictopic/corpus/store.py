@@ -21,6 +21,7 @@ from scipy import sparse
 from pictopic.corpus.npy import NpyWriter
 from pictopic.corpus.rows import CountsOnDisk, MappedRows, map_rows
 from pictopic.files import write_text
+from pictopic.storage import Store, cache_folder, locked, sha256
 
 FORMAT_VERSION = 1
 MANIFEST, VOCABULARY, CODEBOOK, SKIPPED, SHARDS = (
@@ -58,7 +59,7 @@ class Manifest:
     source: str  # fingerprint
     options: dict[str, Any] = field(default_factory=dict)  # all others of the build
     versions: dict[str, str] = field(default_factory=dict)
-    # Of each: name, n_rows, and pictures, the folder of its pictures as seen from the corpus' folder.
+    # Of each: name, n_rows, sha256 of its files, and pictures, their folder as seen from the corpus' folder.
     shards: list[dict[str, Any]] = field(default_factory=list)
     next_shard: int = 0
     format_version: int = FORMAT_VERSION
@@ -109,8 +110,9 @@ def write_shards(folder: Path, manifest: Manifest, blocks: Iterable[Block]) -> l
         for leftover in (temporary, final):  # of a run that was killed before its manifest was written
             shutil.rmtree(leftover, ignore_errors=True)
         n_rows = _write_shard(temporary, waiting, manifest.n_words, manifest.n_features)
+        digests = {path.name: sha256(path) for path in sorted(temporary.iterdir())}
         os.rename(temporary, final)
-        written.append({"name": name, "n_rows": n_rows})
+        written.append({"name": name, "n_rows": n_rows, "sha256": digests})
     return written
 
 
@@ -166,3 +168,42 @@ class Shard:
     def table(self, columns: list[str] | None = None) -> pa.Table:
         """The pictures' rows."""
         return pq.read_table(self.folder / "rows.parquet", columns=columns, schema=SCHEMA)
+
+
+def damaged(folder: Path, manifest: Manifest) -> list[str]:
+    """Names of the shards' files that are not what was written; those of old corpora are believed."""
+    found = []
+    for shard in manifest.shards:
+        for name, digest in shard.get("sha256", {}).items():
+            path = folder / SHARDS / shard["name"] / name
+            if not path.is_file() or sha256(path) != digest:
+                found.append(f"{SHARDS}/{shard['name']}/{name}")
+    return found
+
+
+def fetch(url: str, again: Iterable[str] = ()) -> Path:
+    """A folder of this machine with the corpus that is at a URL; only what is not there yet is downloaded.
+
+    Files named in `again` are downloaded in any case.
+    """
+    store, folder = Store(url), cache_folder(url)
+    with locked(folder):
+        try:
+            store.read(MANIFEST)
+        except FileNotFoundError:
+            raise ValueError(f"{url} is not a corpus: it has no {MANIFEST}; make one with pictopic build") from None
+        for name in again:
+            store.get(name, folder / name)
+        store.download(folder, [name for name in store.names() if name != MANIFEST])
+        store.get(MANIFEST, folder / MANIFEST)
+    return folder
+
+
+def publish(folder: Path, url: str) -> None:
+    """Upload a corpus; its manifest last."""
+    manifest = Manifest.read(folder)
+    for shard in manifest.shards:
+        if shard["pictures"] is not None:  # seen from anywhere
+            shard["pictures"] = os.path.normpath(folder.absolute() / shard["pictures"])
+    manifest.write(folder)
+    Store(url).upload(folder, MANIFEST, ignore=lambda name: name.startswith("."))

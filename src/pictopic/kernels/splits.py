@@ -45,14 +45,16 @@ def _binomial(n, p, state):
 
 
 @njit(**FAST)
-def split_orderings(indptr, counts, seed, context):
+def split_orderings(indptr, counts, seed, context, first=0):
     """Shuffle each row's bag of D words, draw k uniformly from 0..D-1 and count the first k words in `context`.
 
     Each word goes to the context with the same probability p, and p is uniform on (0, 1): then all numbers k = 0..D of
     words are equally likely, and all sets of k words, too.  The case k = D is drawn again.
+
+    A row's random numbers depend on the seed and its number, counted from `first`, alone.
     """
     for row in range(indptr.size - 1):
-        state, _ = next_random(_u(seed) ^ (_u(row) << _u(32)))
+        state, _ = next_random(_u(seed) ^ (_u(first + row) << _u(32)))
         n_targets = np.int64(0)
         while n_targets == 0 and indptr[row] < indptr[row + 1]:
             state, p = next_random(state)
@@ -63,17 +65,17 @@ def split_orderings(indptr, counts, seed, context):
 
 
 @njit(**FAST)
-def split_each_word(indptr, counts, seed, context):
+def split_each_word(indptr, counts, seed, context, first=0):
     """Put a number of each word's occurrences into `context` that is uniform on 0..count."""
     for row in range(indptr.size - 1):
-        state, _ = next_random(_u(seed) ^ (_u(row) << _u(32)))
+        state, _ = next_random(_u(seed) ^ (_u(first + row) << _u(32)))
         for j in range(indptr[row], indptr[row + 1]):
             state, bits = next_random(state)
             context[j] = np.int64(((bits >> _u(32)) * _u(counts[j] + 1)) >> _u(32))
 
 
 @njit(**FAST)
-def split_annotations(indptr, indices, counts, n_visual, tags_only, seed, context):
+def split_annotations(indptr, indices, counts, n_visual, tags_only, seed, context, first=0):
     """Put all visual words into `context`, and of the annotation words none or, every second time, a random share.
 
     At least one annotation word is left.  Rows with `tags_only` have a random share of the annotation words and no
@@ -81,13 +83,13 @@ def split_annotations(indptr, indices, counts, n_visual, tags_only, seed, contex
     """
     for row in range(indptr.size - 1):
         # Columns are sorted: annotation words are the last.
-        first, last = indptr[row], indptr[row + 1]
-        middle = first + np.searchsorted(indices[first:last], n_visual)
-        if middle in (first, last):
+        begin, last = indptr[row], indptr[row + 1]
+        middle = begin + np.searchsorted(indices[begin:last], n_visual)
+        if middle in (begin, last):
             continue
-        for j in range(first, middle):
+        for j in range(begin, middle):
             context[j] = 0 if tags_only[row] else counts[j]
-        state, coin = next_random(_u(seed) ^ (_u(row) << _u(32)) ^ _u(0x9E3779B97F4A7C15))
+        state, coin = next_random(_u(seed) ^ (_u(first + row) << _u(32)) ^ _u(0x9E3779B97F4A7C15))
         state, p = next_random(state)
         n_targets = np.int64(0)
         for j in range(middle, last):

@@ -7,12 +7,14 @@ found out, and the one before it is used.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
+import tempfile
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
+
+from pictopic.storage import Store, is_remote, local, sha256
 
 _NAME = re.compile(r"checkpoint-(\d{9})-([0-9a-f]{64})\.safetensors")
 
@@ -30,7 +34,7 @@ class Checkpoint:
 
     Parameters
     ----------
-    folder : path
+    folder : path or URL
         Made if it does not exist.  If it holds a checkpoint of the same run (same options, same data), `fit` goes on
         from there.
     minutes : float or None, default=10
@@ -75,30 +79,56 @@ class Checkpoint:
 
     def files(self) -> list[Path]:
         """The checkpoints in the folder, the newest first."""
-        folder = Path(self.folder)
-        found = [path for path in folder.iterdir() if _NAME.fullmatch(path.name)] if folder.is_dir() else []
-        return sorted(found, reverse=True)
+        return [local(self.folder) / name for name in self.names()]
+
+    def names(self) -> list[str]:
+        """Names of the checkpoints, the newest first."""
+        if is_remote(self.folder):
+            found = Store(str(self.folder)).names()
+        else:
+            folder = local(self.folder)
+            found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+        return sorted((name for name in found if _NAME.fullmatch(name)), reverse=True)
 
     def save(self, step: int, epoch: int, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
         """Write a checkpoint; if that fails (a full disk), warn and keep the ones before."""
         self.begin(epoch)
-        folder = Path(self.folder)
+        remote = is_remote(self.folder)
+        folder = Path(tempfile.gettempdir()) if remote else local(self.folder)
         temporary = folder / f".checkpoint-{os.getpid()}.tmp"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary,
                       metadata={"state": json.dumps(state)})  # fmt: skip
-            digest = _sha256(temporary)
+            digest = sha256(temporary)
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
             name = f"checkpoint-{step:09d}-{digest}.safetensors"
-            os.replace(temporary, folder / name)
+            if remote:
+                Store(str(self.folder)).put(temporary, name)
+                temporary.unlink()
+            else:
+                os.replace(temporary, folder / name)
         except (OSError, SafetensorError) as error:
             temporary.unlink(missing_ok=True)
-            warnings.warn(f"no checkpoint could be written to {folder} ({error}); training goes on", stacklevel=2)
+            warnings.warn(f"no checkpoint could be written to {self.folder} ({error}); training goes on", stacklevel=2)
             return
-        for path in self.files()[self.keep :]:
+        for name in self.names()[self.keep :]:
+            if remote:
+                Store(str(self.folder)).remove(name)
+            else:
+                (folder / name).unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Delete the checkpoints, of a run whose model is saved; and their folder, if nothing else is in it."""
+        if is_remote(self.folder):
+            for name in self.names():
+                Store(str(self.folder)).remove(name)
+            return
+        for path in self.files():
             path.unlink(missing_ok=True)
+        with suppress(OSError):
+            local(self.folder).rmdir()
 
     def peek(self) -> dict[str, Any] | None:
         """The state of the newest checkpoint that is whole, without its tensors; None without any."""
@@ -107,19 +137,30 @@ class Checkpoint:
 
     def load(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """The newest checkpoint that is whole, as (tensors, state); None without any."""
-        for path in self.files():
+        for name in self.names():
             try:
-                match = _NAME.fullmatch(path.name)
-                if match is None or _sha256(path) != match[2]:
-                    raise ValueError("it is not what was written")
-                with safe_open(path, framework="pt") as file:
-                    state = json.loads(file.metadata()["state"])
-                    return {name: file.get_tensor(name) for name in file.keys()}, state  # noqa: SIM118
+                with self._here(name) as path:
+                    return _read(path)
             except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
-                warnings.warn(f"{path} is damaged ({error}); the checkpoint before it is used", stacklevel=2)
+                warnings.warn(
+                    f"{self.folder}/{name} is damaged ({error}); the checkpoint before it is used", stacklevel=2
+                )
         return None
 
+    @contextmanager
+    def _here(self, name: str) -> Iterator[Path]:
+        if not is_remote(self.folder):
+            yield local(self.folder) / name
+            return
+        with tempfile.TemporaryDirectory(prefix="pictopic-") as folder:
+            Store(str(self.folder)).get(name, Path(folder) / name)
+            yield Path(folder) / name
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    match = _NAME.fullmatch(path.name)
+    if match is None or sha256(path) != match[2]:
+        raise ValueError("it is not what was written")
+    with safe_open(path, framework="pt") as file:
+        state = json.loads(file.metadata()["state"])
+        return {name: file.get_tensor(name) for name in file.keys()}, state  # noqa: SIM118

@@ -73,6 +73,9 @@ class DeepDocNADE(BaseDeepDocNADE):
         kept.  None: train on all documents for `max_iter` passes.
     n_iter_no_change : int, default=10
         Passes without a better held-out score before stopping.
+    max_minutes : float or None, default=None
+        Stop after so many minutes, in the middle of a pass if need be; those before a `checkpoint` that `fit` goes on
+        from count.
     init : estimator or path, optional
         A fitted deep model, or the folder of one, to start from; its weights of global features' scales and, with
         ``annotation_weight="balanced"``, its annotation weight are taken over.
@@ -155,6 +158,7 @@ class DeepDocNADE(BaseDeepDocNADE):
         bias_init="base_rates",
         validation_fraction=0.1,
         n_iter_no_change=10,
+        max_minutes=None,
         init=None,
         checkpoint=None,
         log_dir=None,
@@ -183,6 +187,7 @@ class DeepDocNADE(BaseDeepDocNADE):
         self.bias_init = bias_init
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.max_minutes = max_minutes
         self.init = init
         self.checkpoint = checkpoint
         self.log_dir = log_dir
@@ -285,7 +290,7 @@ class SupDeepDocNADE(DeepSupervisedMixin, BaseDeepDocNADE):
         See `DeepDocNADE`.
     schedule, weight_decay, max_norm, n_annotation_words, dropout, averaging, bias_init, validation_fraction
         See `DeepDocNADE`.
-    n_iter_no_change, checkpoint, log_dir, random_state, n_jobs, device, warm_start, verbose
+    n_iter_no_change, max_minutes, checkpoint, log_dir, random_state, n_jobs, device, warm_start, verbose
         See `DeepDocNADE`.
 
     Attributes
@@ -345,6 +350,7 @@ class SupDeepDocNADE(DeepSupervisedMixin, BaseDeepDocNADE):
         validation_fraction=0.1,
         validation_metric="loss",
         n_iter_no_change=10,
+        max_minutes=None,
         init=None,
         checkpoint=None,
         log_dir=None,
@@ -376,6 +382,7 @@ class SupDeepDocNADE(DeepSupervisedMixin, BaseDeepDocNADE):
         self.validation_fraction = validation_fraction
         self.validation_metric = validation_metric
         self.n_iter_no_change = n_iter_no_change
+        self.max_minutes = max_minutes
         self.init = init
         self.checkpoint = checkpoint
         self.log_dir = log_dir

@@ -25,6 +25,7 @@ from pictopic.models.deep_training import PICTURES_FIRST, DeepTrainer, InputOpti
 from pictopic.models.documents import CHUNK, Documents, Statistics, check_documents, describe
 from pictopic.models.network import Network, parameter_shapes
 from pictopic.models.parallel import in_parts
+from pictopic.models.peers import current
 from pictopic.models.softmax_output import torch_threads
 from pictopic.models.trained import TrainedMixin
 from pictopic.models.training import train
@@ -34,7 +35,10 @@ _ROW_MULTIPLE = 16  # a matrix product gives a row the same bits for any number 
 _MAX_DECAY = 3.0  # in a small collection, a pass has too few steps to make up for what decays
 _VALIDATION_DRAWS = 2000  # splits of held-out documents to look at, at most ten of each
 # Options that do not change what a run computes, or only how long it goes on: not part of a checkpoint's identity.
-_FREE_OPTIONS = {"n_iter_no_change", "checkpoint", "log_dir", "verbose", "warm_start", "init", "random_state", "n_jobs"}
+_FREE_OPTIONS = {
+    "n_iter_no_change", "max_minutes", "checkpoint", "log_dir", "verbose", "warm_start", "init", "random_state",
+    "n_jobs",
+}  # fmt: skip
 
 
 class BaseDeepDocNADE(
@@ -56,6 +60,7 @@ class BaseDeepDocNADE(
         "schedule": [StrOptions({"constant", "cosine"})],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "max_norm": [None, Interval(Real, 0, None, closed="neither")],
+        "max_minutes": [None, Interval(Real, 0, None, closed="neither")],
         "init": [None, str, os.PathLike, BaseEstimator],
         "checkpoint": [None, str, os.PathLike, Checkpoint],
         "log_dir": [None, str, os.PathLike],
@@ -99,6 +104,9 @@ class BaseDeepDocNADE(
 
     def _seed(self) -> int:
         """Where all random numbers of a fit come from; that of the run to go on with, if none is given."""
+        return current().agree(self._own_seed)
+
+    def _own_seed(self) -> int:
         checkpoint = self._checkpoint()
         if checkpoint is not None and not isinstance(self.random_state, Integral):
             state = checkpoint.peek()
@@ -129,6 +137,8 @@ class BaseDeepDocNADE(
             checkpoint=self._checkpoint(),
             identity=self._identity(seed, statistics, held_out),
             row_numbers=documents.rows,
+            max_seconds=None if self.max_minutes is None else 60 * self.max_minutes,
+            peers=current(),
             log_dir=None if self.log_dir is None else str(self.log_dir),
             verbose=int(self.verbose),
             name=type(self).__name__,
@@ -197,7 +207,8 @@ class BaseDeepDocNADE(
             n_jobs=self._n_jobs(),
             device=self.device,
         )
-        return DeepTrainer(self._network(self.parameters_, copy=True), documents, self._inputs(), options)
+        network = self._network(self.parameters_, copy=True)
+        return DeepTrainer(network, documents, self._inputs(), options, current())
 
     def _generative_weight(self) -> float:
         return 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from pictopic.kernels.rows import NORMALIZATIONS, fill_rows
 from pictopic.kernels.splits import split_annotations, split_each_word, split_orderings
 from pictopic.models.documents import Documents
 from pictopic.models.network import Network
+from pictopic.models.peers import Peers
 from pictopic.models.softmax_output import torch_threads
 from pictopic.models.solver import Solver, scheduled
 from pictopic.models.training import Trainer
@@ -95,6 +96,13 @@ class Minibatch:
     features: Tensor  # (B, F)
     known: Tensor  # (K,) numbers of the documents with labels
     labels: Tensor  # (K, C) 0 or 1
+    n_all: int  # documents of the whole minibatch, of which these may be a part
+    first: int  # number of the first of these
+
+    def to(self, device: str) -> Minibatch:
+        """The same on a device."""
+        moved = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor)}
+        return replace(self, **moved)  # type: ignore[arg-type]
 
 
 def split_documents(
@@ -104,18 +112,21 @@ def split_documents(
     seed: int,
     n_more: int = 0,
     tags_only: np.ndarray | None = None,
+    first: int = 0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Split documents at random: input (B, Q) and `n_more` rows of zeros, targets (B, Q), and D / (D - k), (B,).
 
-    If pictures come first, the documents `tags_only` (B,) have no visual words in their context.
+    If pictures come first, the documents `tags_only` (B,) have no visual words in their context.  Documents that are a
+    part of a minibatch, from number `first` on, are split as among all.
     """
     n, n_words = X.shape
     drawn = np.empty_like(X.data)
-    _SPLITS[split](X.indptr, X.data, seed, drawn)
+    _SPLITS[split](X.indptr, X.data, seed, drawn, first)
     if split == PICTURES_FIRST:
         X.sort_indices()
         tags_only = np.zeros(n, bool) if tags_only is None else tags_only
-        split_annotations(X.indptr, X.indices, X.data, n_words - inputs.n_annotation_words, tags_only, seed, drawn)
+        n_visual = n_words - inputs.n_annotation_words
+        split_annotations(X.indptr, X.indices, X.data, n_visual, tags_only, seed, drawn, first)
     x = np.zeros((n + n_more, n_words), np.float32)
     targets = np.zeros((n, n_words), np.float32)
     inputs.fill(X, x, drawn)
@@ -136,13 +147,19 @@ class DeepTrainer(Trainer):
     documents : Documents
     inputs : InputOptions
     options : TrainingOptions
+    peers : Peers, optional
+        Other processes that learn the same network, from other documents of each minibatch.
     """
 
     reads_ahead = True
 
-    def __init__(self, network: Network, documents: Documents, inputs: InputOptions, options: TrainingOptions):
+    def __init__(
+        self, network: Network, documents: Documents, inputs: InputOptions, options: TrainingOptions,
+        peers: Peers | None = None,
+    ):  # fmt: skip
         self.network = network.to(options.device).requires_grad_(True)
         self.documents, self.inputs, self.options = documents, inputs, options
+        self.peers = peers or Peers()
         # W that meets small numbers must become large, so it learns faster.  V is held in check by the words.
         rate = options.input_scale ** (2 if options.solver == "sgd" else 1)
         rates = {"W.0": rate}
@@ -156,25 +173,44 @@ class DeepTrainer(Trainer):
         )  # fmt: skip
 
     def load(self, documents: np.ndarray, seed: int) -> tuple[Minibatch, int]:
-        """Read and split documents; runs in the background."""
-        X = self.documents.read(documents)
+        """Read and split documents; runs in the background.
+
+        Of a minibatch that is shared, only this process's part is made ready, with the random numbers that it would
+        have in one process.
+        """
+        part = self.peers.part(len(documents))
         labels = self.documents.read_labels(documents)
         known = np.flatnonzero(labels.known) if labels.indicator.shape[1] else np.zeros(0, np.int64)
-        tags_only = self.draw_tags_only(X, seed)
-        x, targets, scale = split_documents(X, self.options.split, self.inputs, seed, len(known), tags_only)
-        if known.size:
-            self.inputs.fill(self.drop_words(X[known], tags_only[known], seed), x[len(documents) :])
-        features = self.inputs.standardize(self.documents.read_features(documents), len(documents))
+        dropped = None
+        if known.size:  # which words are dropped depends on the documents before
+            X = self.documents.read(documents)
+            tags_only = self.draw_tags_only(X, seed)
+            ours = slice(*np.searchsorted(known, (part.start, part.stop)))
+            dropped, known = self.drop_words(X[known], tags_only[known], seed)[ours], known[ours]
+            if self.peers.size > 1:
+                X, tags_only = X[part], tags_only[part]
+        else:
+            X = self.documents.read(documents[part])
+            tags_only = self.draw_tags_only(X, seed, part.start)
+        x, targets, scale = split_documents(X, self.options.split, self.inputs, seed, len(known), tags_only, part.start)
+        if dropped is not None:
+            self.inputs.fill(dropped, x[len(scale) :])
+        features = self.inputs.standardize(self.documents.read_features(documents[part]), len(scale))
         features[tags_only] = 0
         indicator = labels.indicator[known].astype(np.float32)
-        return Minibatch(*map(torch.from_numpy, (x, targets, scale, features, known, indicator))), seed
+        tensors = map(torch.from_numpy, (x, targets, scale, features, known - part.start, indicator))
+        return Minibatch(*tensors, len(documents), part.start), seed  # type: ignore[call-arg, arg-type]
 
-    def draw_tags_only(self, X: sparse.csr_array, seed: int) -> np.ndarray:
-        """Documents of which only the tags are given: a quarter of those that have some, if pictures come first."""
+    def draw_tags_only(self, X: sparse.csr_array, seed: int, first: int = 0) -> np.ndarray:
+        """Documents of which only the tags are given: a quarter of those that have some, if pictures come first.
+
+        They are those of a minibatch from number `first` on.
+        """
         if self.options.split != PICTURES_FIRST:
             return np.zeros(X.shape[0], bool)
         tags = X[:, X.shape[1] - self.inputs.n_annotation_words :].sum(axis=1) > 0
-        return tags & (np.random.default_rng([seed, 2]).random(X.shape[0]) < _TAGS_ONLY)
+        drawn = np.random.default_rng([seed, 2]).random(first + X.shape[0])[first:]
+        return tags & (drawn < _TAGS_ONLY)
 
     def drop_words(self, X: sparse.csr_array, tags_only: np.ndarray, seed: int) -> sparse.csr_array:
         """Documents of which some words (all occurrences of them) are left out at random.
@@ -197,26 +233,27 @@ class DeepTrainer(Trainer):
         """One step; the sums of the estimated -log p(v) and of -log p(y | v) before it."""
         with torch_threads(self.options.n_jobs):
             self.network.zero_grad(set_to_none=True)
-            on_device = Minibatch(*(tensor.to(self.options.device) for tensor in vars(minibatch).values()))
-            nll, class_loss = self.losses(on_device, seed)
-            loss = (class_loss + self.options.generative * nll) / len(minibatch.scale)
+            nll, class_loss = self.losses(minibatch.to(self.options.device), seed)
+            loss = (class_loss + self.options.generative * nll) / minibatch.n_all
             if loss.requires_grad:  # not, if there is neither a word nor a class to learn
                 loss.backward()
             # A parameter that had no part in the loss still has an average to keep.
             for parameter in self.network.parameters():
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
+            sums = torch.stack([nll.detach(), class_loss.detach()]).double()
+            gradients = [parameter.grad for parameter in self.solver.parameters.values() if parameter.grad is not None]
+            self.peers.add([*gradients, sums])
             self.solver.step(scheduled(self.options.schedule, self.solver.n_done + 1, self.options.n_steps))
-        return float(nll.detach()), float(class_loss.detach())
+        return float(sums[0]), float(sums[1])
 
     def losses(self, minibatch: Minibatch, seed: int) -> tuple[Tensor, Tensor]:
         """Sums over the documents of the estimated -log p(v) and of -log p(y | v)."""
         n = len(minibatch.scale)
         supervised = len(minibatch.known) > 0
         # One pass for the words (the first n rows) and for the classes.
-        h = self.network.hidden(
-            minibatch.x, minibatch.features, self.masks(n, seed), minibatch.known if supervised else None
-        )
+        masks = self.masks(minibatch.n_all, seed, slice(minibatch.first, minibatch.first + n))
+        h = self.network.hidden(minibatch.x, minibatch.features, masks, minibatch.known if supervised else None)
         nll = class_loss = torch.zeros((), device=h.device)
         if self.options.generative > 0:
             nll = (minibatch.scale * self.network.word_losses(h[:n], minibatch.targets)).sum()
@@ -228,14 +265,14 @@ class DeepTrainer(Trainer):
                 class_loss = -(minibatch.labels * scores.log_softmax(1)).sum()
         return nll, class_loss
 
-    def masks(self, n: int, seed: int) -> list[Tensor] | None:
-        """Dropout: for each layer and document (B, H) 0, or 1 / share of units kept."""
+    def masks(self, n: int, seed: int, part: slice = slice(None)) -> list[Tensor] | None:
+        """Dropout: for each layer and document (B, H) 0, or 1 / share of units kept; those of a part of `n`."""
         if not self.options.dropout:
             return None
         keep = 1 - self.options.dropout
         random = torch.Generator(self.options.device).manual_seed(seed)
         return [
-            (torch.rand(n, len(c), generator=random, device=self.options.device) < keep).float().div_(keep)
+            (torch.rand(n, len(c), generator=random, device=self.options.device)[part] < keep).float().div_(keep)
             for c in self.network.c
         ]
 

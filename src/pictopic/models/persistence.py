@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import os
 import platform
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from safetensors.numpy import save as tensor_bytes
 import pictopic
 from pictopic.files import write_bytes, write_text
 from pictopic.models.tree import WordTree
+from pictopic.storage import is_remote, local, readable, written
 
 FORMAT_VERSION = 1
 _OF_THE_MACHINE = ("init", "checkpoint", "log_dir")  # options that mean nothing elsewhere
@@ -38,11 +41,22 @@ _VALUES = (
 )  # fmt: skip
 
 
-def save(model: Any, folder: str | Path) -> None:
-    """Write a fitted model to a folder, in place of the model that may be there."""
-    folder = Path(folder)
+def save(model: Any, folder: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a folder or URL, in place of the model that may be there."""
+    written(folder, _CONFIG, partial(_save, model))
+
+
+def check_free(place: str | os.PathLike[str]) -> None:
+    """A ValueError, if there is something else than a model."""
+    if is_remote(place):
+        return  # looked at when it is written
+    folder = local(place)
     if folder.exists() and not (folder / _CONFIG).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} exists and is not a model; choose another folder")
+
+
+def _save(model: Any, folder: Path) -> None:
+    check_free(folder)
     arrays = {name: np.ascontiguousarray(array) for name, array in model._get_arrays().items()}
     if model.tree_ is not None:
         arrays["word_of_leaf"] = model.tree_.word_of_leaf
@@ -71,12 +85,12 @@ def save(model: Any, folder: str | Path) -> None:
             path.unlink()
 
 
-def load(folder: str | Path) -> Any:
+def load(folder: str | os.PathLike[str]) -> Any:
     """Read a model that `save` wrote.
 
     Parameters
     ----------
-    folder : path
+    folder : path or URL
 
     Returns
     -------
@@ -97,7 +111,11 @@ def load(folder: str | Path) -> Any:
     ...     pictopic.load(folder + "/model")
     DocNADE(max_iter=1, n_components=2)
     """
-    folder = Path(folder)
+    with readable(folder) as path:
+        return _load(path)
+
+
+def _load(folder: Path) -> Any:
     config = _read_config(folder)
     tensors = _read_tensors(folder, config)
     options = config["options"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pictopic.models.peers import Peers
 from pictopic.models.progress import Progress
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class _Run:
     step: int = 0  # finished minibatches of all epochs
     nll: float = 0.0  # sums over the current epoch
     class_loss: float = 0.0
+    seconds: float = 0.0  # that it has taken so far
     best_score: float | None = None
     best_epoch: int = 0
     history: dict[str, list[float]] = field(
@@ -99,6 +101,8 @@ def train(
     checkpoint: Checkpoint | None = None,
     identity: str = "",
     row_numbers: np.ndarray | None = None,
+    max_seconds: float | None = None,
+    peers: Peers | None = None,
     log_dir: str | None = None,
     verbose: int = 0,
     name: str = "model",
@@ -128,6 +132,10 @@ def train(
         What the run depends on; a checkpoint with another identity is refused.
     row_numbers : ndarray, optional
         The user's row numbers of the documents, for errors.
+    max_seconds : float, optional
+        Stop after so long, counted over all runs that went on from each other, in the middle of an epoch if need be.
+    peers : Peers, optional
+        Other processes that train the same model.  The first one decides, and writes checkpoints.
     log_dir : str, optional
         Folder for TensorBoard.
     verbose : int
@@ -140,31 +148,51 @@ def train(
     Outcome
         After Ctrl-C, the best model so far (with a warning).
     """
+    peers = peers or Peers()
     run = _Run(seed=int(rng.randint(2**31)))
-    saver = _Saver(checkpoint, identity, trainer)
+    saver = _Saver(checkpoint, identity, trainer, peers)
     run, best = saver.resume(run)
-    begin = time.perf_counter() - (run.history["seconds"][-1] if run.history["seconds"] else 0.0)
+    begin = time.perf_counter() - run.seconds
+
+    def out_of_time() -> bool:
+        return max_seconds is not None and peers.agree(lambda: time.perf_counter() - begin >= max_seconds)
+
+    def improve() -> float:
+        nonlocal best
+        theta = trainer.parameters()
+        score = peers.agree(lambda: validate(theta))  # type: ignore[misc]
+        if run.best_score is None or score > run.best_score:
+            run.best_score, run.best_epoch, best = score, run.epoch, theta
+        return score
+
+    if peers.rank:  # one tells for all
+        verbose, log_dir = 0, None
     with Progress(max_iter, n_documents, verbose, name, log_dir) as progress:
         try:
             while run.epoch < max_iter and not (best is not None and run.epoch - run.best_epoch >= n_iter_no_change):
                 order = np.random.default_rng([run.seed, run.epoch]).permutation(n_documents)
                 for documents, minibatch in _minibatches(trainer, run, order, batch_size):
+                    if out_of_time():
+                        break
                     nll, class_loss = trainer.learn(*minibatch)
                     if not np.isfinite(nll + class_loss):
                         raise FloatingPointError(_bad_loss(nll + class_loss, run, documents, row_numbers, checkpoint))
                     run.count(nll, class_loss)
+                    run.seconds = time.perf_counter() - begin
                     seen = min(run.batch * batch_size, n_documents)
                     progress.advance(run.epoch * n_documents + seen, run.nll / seen)
                     if seen < n_documents:
                         saver.save_if_due(run, best)
+                if run.batch * batch_size < n_documents:  # out of time
+                    saver.save_if_due(run, best, at_once=True)
+                    if validate is not None and run.batch:
+                        improve()
+                    break
                 run.end_epoch(n_words, n_labelled)
                 if validate is not None:
-                    theta = trainer.parameters()
-                    score = validate(theta)
-                    run.history["validation_score"].append(score)
-                    if run.best_score is None or score > run.best_score:
-                        run.best_score, run.best_epoch, best = score, run.epoch, theta
-                run.history["seconds"].append(time.perf_counter() - begin)
+                    run.history["validation_score"].append(improve())
+                run.seconds = time.perf_counter() - begin
+                run.history["seconds"].append(run.seconds)
                 progress.report(run.epoch, run.history)
                 saver.save_if_due(run, best, at_once=run.epoch == max_iter)
         except KeyboardInterrupt:
@@ -211,12 +239,12 @@ def _bad_loss(value, run: _Run, documents, row_numbers, checkpoint: Checkpoint |
 class _Saver:
     """A run's way to its checkpoints and back; without a `Checkpoint`, nothing happens."""
 
-    def __init__(self, checkpoint: Checkpoint | None, identity: str, trainer: Trainer):
-        self.checkpoint, self.identity, self.trainer = checkpoint, identity, trainer
+    def __init__(self, checkpoint: Checkpoint | None, identity: str, trainer: Trainer, peers: Peers):
+        self.checkpoint, self.identity, self.trainer, self.peers = checkpoint, identity, trainer, peers
 
     def save_if_due(self, run: _Run, best: Any, at_once: bool = False) -> None:
         """Write the run down, if it is time to."""
-        if self.checkpoint is None or not (at_once or self.checkpoint.due(run.epoch)):
+        if self.checkpoint is None or self.peers.rank or not (at_once or self.checkpoint.due(run.epoch)):
             return
         from torch import from_numpy
 
@@ -231,7 +259,7 @@ class _Saver:
         """The run to go on with, and its best parameters so far; the trainer is put into its state."""
         if self.checkpoint is None:
             return run, None
-        found = self.checkpoint.load()
+        found = self.peers.agree(self.checkpoint.load)
         best = None
         if found is not None:
             tensors, state = found

@@ -17,7 +17,8 @@ from pictopic.picture_model.review import ReviewMixin
 from pictopic.tasks.decision_files import decided_tags
 from pictopic.tasks.decisions import Decisions
 from pictopic.tasks.evaluate import evaluate
-from pictopic.tasks.fitting import Fitted, Rows, fit_everything, refit, rows_to_learn_from
+from pictopic.tasks.fitting import Fit, Fitted, Rows, fit_everything, refit, rows_to_learn_from
+from pictopic.tasks.pretraining import load_pretrained
 from pictopic.tasks.reading import PictureReader
 from pictopic.tasks.retrieve import Index
 
@@ -103,6 +104,8 @@ class PictureModel(ReviewMixin):
         *,
         folder: str | os.PathLike[str] | None = None,
         progress: Callable[[str, int, int], None] | None = None,
+        init: str | os.PathLike[str] | None = None,
+        train: Fit | None = None,
         **options: Any,
     ) -> PictureModel:
         """Learn from a source of pictures or a corpus.
@@ -115,6 +118,10 @@ class PictureModel(ReviewMixin):
             Where to build the corpus; default: a temporary folder, kept as long as the model.
         progress : callable, optional
             Told of the build's stages.
+        init : path, optional
+            A model that ``pictopic pretrain`` wrote, of the same words, to start from.
+        train : callable, optional
+            What trains the network, such as on a cluster; see `pictopic.cluster`.
         **options
             Of `Corpus.build`, such as `label_column`.
 
@@ -124,7 +131,7 @@ class PictureModel(ReviewMixin):
             Itself.
         """
         if isinstance(source, Corpus):
-            corpus = source
+            corpus = source.verified()
         else:
             if folder is None:
                 self._temporary = tempfile.TemporaryDirectory(prefix="pictopic-")
@@ -132,7 +139,7 @@ class PictureModel(ReviewMixin):
             if progress is not None:
                 options["progress"] = progress
             corpus = self.build_corpus(source, folder, **options)
-        self._learn(corpus)
+        self._learn(corpus, None if init is None else load_pretrained(init, corpus), train)
         return self
 
     def build_corpus(
@@ -160,7 +167,7 @@ class PictureModel(ReviewMixin):
             n_jobs=self.n_jobs, **options,
         )  # fmt: skip
 
-    def _learn(self, corpus: Corpus) -> None:
+    def _learn(self, corpus: Corpus, init: Any, train: Fit | None) -> None:
         fitted = fit_everything(
             corpus,
             kind=self.model,
@@ -168,6 +175,8 @@ class PictureModel(ReviewMixin):
             n_jobs=self.n_jobs,
             verbose=max(0, self.verbose - 1),
             options=self.options,
+            init=init,
+            fit=train,
         )
         self._take(corpus, fitted, Index.build(fitted.network.represent(Rows.of(corpus))))
         if self.verbose:

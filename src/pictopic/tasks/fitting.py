@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +20,13 @@ from pictopic.tasks.metrics import f_measure_at_k, mean_average_precision
 DEEP_FROM = 50  # rows: of 60 made-up scenes a deep model already learns more, in about the same time
 _HELD_OUT = 0.15
 _LEAST_HELD_OUT = 12  # rows; with fewer, nothing can be said about how good a model is
-_VALIDATION = ("validation", "val", "valid", "dev")  # what a part to choose by may be called
 _TOP = 5  # tags, as in the paper
 _LAYERS = (512, 512)
 _THREADS_FROM = 2_000  # rows
+VALIDATION = ("validation", "val", "valid", "dev")  # names of that part
+
+
+Fit = Callable[[Any, Any, Any, dict[str, Any]], Any]  # estimator, X, y, others of `fit` -> the fitted estimator
 
 
 class Rows:
@@ -141,6 +145,8 @@ def fit_everything(
     verbose: int,
     options: dict[str, Any] | None = None,
     trial: bool = False,
+    init: Any = None,
+    fit: Fit | None = None,
 ) -> Fitted:
     """Learn from a corpus; what can be chosen is chosen on a part of it that is held out, and learnt from at last.
 
@@ -156,6 +162,11 @@ def fit_everything(
         Others of the estimator.
     trial : bool, default=False
         Whether only the figures are wanted: what is held out is not learnt from.
+    init : DeepDocNADE or SupDeepDocNADE, optional
+        A pretrained model of the same words to start from.  Where there are classes, only the rows that have one are
+        learnt from: the others were when it was pretrained.
+    fit : callable, optional
+        What trains, such as on a cluster; default: the estimator's own `fit`.
 
     Returns
     -------
@@ -164,21 +175,33 @@ def fit_everything(
     rows, labels = Rows.of(corpus), usable_labels(corpus)
     if not rows.X.sum():
         raise ValueError("there is nothing to learn from: no picture has a visual word or a tag")
+    options = dict(options or {})
+    if init is not None:
+        if kind == "shallow":
+            raise ValueError("a shallow model cannot start from a pretrained one, which is deep")
+        kind = "deep"
+        options |= {name: getattr(init, name) for name in ("n_components", "output", "activation")} | {"init": init}
     estimator = _estimator(rows, labels, kind, random_state, n_jobs, verbose)
-    network = Network(estimator.set_params(**(options or {})))
-    return _fit(network, corpus, random_state, trial)
+    fitted = _fit(Network(estimator.set_params(**options)), corpus, random_state, trial, fit or _fit_here)
+    if init is not None:
+        fitted.network.estimator.set_params(init=None)  # learnt from; it is not needed any more
+    return fitted
 
 
-def _fit(network: Network, corpus: Corpus, random_state: int, only_trial: bool = False) -> Fitted:
+def _fit_here(estimator: Any, X: Any, y: Any, arguments: dict[str, Any]) -> Any:
+    return estimator.fit(X, y, **arguments)
+
+
+def _fit(network: Network, corpus: Corpus, random_state: int, only_trial: bool = False, fit: Fit = _fit_here) -> Fitted:
     """Choose on the held-out part, then learn from everything."""
     rows, labels = Rows.of(corpus), usable_labels(corpus)
     train, held_out = choose_parts(corpus)
     if not len(held_out):
-        _train(network, rows, labels, train, held_out)
+        _train(network, rows, labels, _wanted(network, labels, train), held_out, fit)
         head = None if labels is None else _own_classes(network, labels, corpus.classes)
         return Fitted(network, head, None, {})
     trial = Network(copy.deepcopy(network.estimator))
-    _train(trial, rows, labels, train, held_out)
+    _train(trial, rows, labels, _wanted(network, labels, train), held_out, fit)
     figures: dict[str, float] = {}
     head, found = None, HeldOut(held_out, None, None)
     thresholds = _fit_tags(trial, rows, train, found, figures)
@@ -189,7 +212,7 @@ def _fit(network: Network, corpus: Corpus, random_state: int, only_trial: bool =
         network.estimator = trial.estimator
         return fitted
     history = trial.estimator.history_
-    _train_on_all(fitted, corpus, max_iter=int(np.argmax(history["validation_score"])) + 1)
+    _train_on_all(fitted, corpus, fit, max_iter=int(np.argmax(history["validation_score"])) + 1)
     network.estimator.history_ = history  # of the run that has both curves
     return fitted
 
@@ -216,7 +239,7 @@ def refit(fitted: Fitted, corpus: Corpus, passes: int) -> Fitted:
         # Large enough now to hold some out; but these pictures are known already: it has to start over.
         return _fit(fitted.network, corpus, fitted.network.estimator.random_state)
     history = fitted.network.estimator.history_
-    _train_on_all(fitted, corpus, warm_start=True, max_iter=passes)
+    _train_on_all(fitted, corpus, _fit_here, warm_start=True, max_iter=passes)
     fitted.network.estimator.history_ = history  # it has both curves
     return fitted
 
@@ -241,7 +264,7 @@ def rows_to_learn_from(corpus: Corpus) -> np.ndarray:
     splits = np.array(corpus.splits, dtype=object).astype(str)
     if not (splits == "train").any():
         return np.flatnonzero(splits != "test")
-    return np.flatnonzero(np.isin(splits, ["train", *_VALIDATION]))
+    return np.flatnonzero(np.isin(splits, ["train", *VALIDATION]))
 
 
 def choose_parts(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
@@ -257,6 +280,11 @@ def choose_parts(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
     return usable[~held_out], usable[held_out]
 
 
+def usual_split(n_visual: int, n_annotation_words: int) -> str:
+    """How a deep model's contexts are drawn: tags must be told from pictures alone; without pictures, from others."""
+    return "pictures_first" if n_visual and n_annotation_words else "ordering"
+
+
 def _estimator(rows: Rows, labels: Any, kind: str, seed: int, n_jobs: int | None, verbose: int) -> Any:
     deep = kind == "deep" or (kind == "auto" and len(rows) >= DEEP_FROM)
     # Small products gain nothing from threads, and wait for each other on a busy machine.
@@ -265,15 +293,14 @@ def _estimator(rows: Rows, labels: Any, kind: str, seed: int, n_jobs: int | None
         "n_annotation_words": rows.n_annotation_words, "random_state": seed, "n_jobs": n_jobs, "verbose": verbose,
     }  # fmt: skip
     if deep:
-        # Tags must be told from pictures alone; without pictures, from other tags.
-        options["split"] = "pictures_first" if rows.n_visual and rows.n_annotation_words else "ordering"
+        options["split"] = usual_split(rows.n_visual, rows.n_annotation_words)
         options["n_components"] = _LAYERS
         return SupDeepDocNADE(**options) if labels is not None else DeepDocNADE(**options)
     return SupDocNADE(**options) if labels is not None else DocNADE(**options)
 
 
-def _train(network: Network, rows: Rows, labels: Any, train: np.ndarray, held_out: np.ndarray) -> None:
-    estimator, part = network.estimator, rows[train]
+def _train(network: Network, rows: Rows, labels: Any, train: np.ndarray, held_out: np.ndarray, fit: Fit) -> None:
+    part = rows[train]
     arguments: dict[str, Any] = {}
     if network.is_deep and rows.features is not None:
         arguments["global_features"] = part.features
@@ -281,15 +308,19 @@ def _train(network: Network, rows: Rows, labels: Any, train: np.ndarray, held_ou
         arguments["X_val"] = rows[held_out].X
         if network.is_deep and rows.features is not None:
             arguments["global_features_val"] = rows[held_out].features
-    if labels is None:
-        estimator.fit(part.X, **arguments)
-    else:
-        if len(held_out):
-            arguments["y_val"] = labels[held_out]
-        estimator.fit(part.X, labels[train], **arguments)
+    if labels is not None and len(held_out):
+        arguments["y_val"] = labels[held_out]
+    network.estimator = fit(network.estimator, part.X, None if labels is None else labels[train], arguments)
 
 
-def _train_on_all(fitted: Fitted, corpus: Corpus, **changes: Any) -> None:
+def _wanted(network: Network, labels: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
+    """Those to train on: of a pretrained network only the rows with classes, as it has learnt from the others."""
+    if labels is None or getattr(network.estimator, "init", None) is None:
+        return rows
+    return rows[known_rows(labels)[rows]]
+
+
+def _train_on_all(fitted: Fitted, corpus: Corpus, fit: Fit, **changes: Any) -> None:
     """Train the network on everything, with some options changed for the time being, and then the head."""
     network, rows, labels = fitted.network, Rows.of(corpus), usable_labels(corpus)
     changes["validation_fraction"] = None
@@ -299,7 +330,7 @@ def _train_on_all(fitted: Fitted, corpus: Corpus, **changes: Any) -> None:
     network.estimator.set_params(**changes)
     everything = rows_to_learn_from(corpus)
     try:
-        _train(network, rows, labels, everything, everything[:0])
+        _train(network, rows, labels, _wanted(network, labels, everything), everything[:0], fit)
     finally:
         network.estimator.set_params(**before)
     if fitted.head is not None and labels is not None:

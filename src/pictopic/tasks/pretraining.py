@@ -1,0 +1,142 @@
+"""Learning from pictures without classes, as a start for models that are to tell classes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pictopic.corpus.corpus import Corpus
+from pictopic.corpus.store import CODEBOOK, VOCABULARY
+from pictopic.models.deep import DeepDocNADE, SupDeepDocNADE
+from pictopic.models.persistence import load
+from pictopic.storage import readable, written
+from pictopic.tasks.fitting import VALIDATION, usual_split
+from pictopic.words.codebook import Codebook
+from pictopic.words.vocabulary import Vocabulary
+
+_HELD_OUT, _MOST_HELD_OUT = 0.1, 2_000  # share of the rows, and rows
+_NO_LIMIT = 100_000  # passes
+
+Fit = Callable[..., Any]  # estimator, corpus, rows to learn from, rows to stop on -> the fitted estimator
+
+
+def pretrain(
+    corpus: Corpus,
+    *,
+    sizes: tuple[int, ...] = (512, 512),
+    epochs: int | None = None,
+    minutes: float | None = None,
+    random_state: int = 0,
+    fit: Fit | None = None,
+    **options: Any,
+) -> DeepDocNADE:
+    """Learn the words of a collection, with or without classes; rows are read from disk as they are needed.
+
+    Parts of the collection's own split named "test" and "validation" are not learnt from.  Training stops on the
+    validation part, or on a tenth of the rows, at most 2,000.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    sizes : tuple of int, default=(512, 512)
+        Hidden units of each layer.
+    epochs : int, optional
+        Passes over the collection, at most.
+    minutes : float, optional
+        How long, at most.
+    random_state : int, default=0
+    fit : callable, optional
+        What trains, such as on a cluster; default: `fit_rows`.
+    **options
+        Of `DeepDocNADE`, such as `checkpoint`.
+
+    Returns
+    -------
+    DeepDocNADE
+        A model's `init`; `save_pretrained` writes it.
+    """
+    if epochs is None and minutes is None:
+        raise ValueError("say how long to learn: minutes or epochs")
+    vocabulary = corpus.vocabulary
+    estimator = DeepDocNADE(
+        n_components=tuple(sizes), max_iter=_NO_LIMIT if epochs is None else epochs, max_minutes=minutes,
+        n_annotation_words=vocabulary.n_annotation_words, random_state=random_state,
+        split=usual_split(len(vocabulary) - vocabulary.n_annotation_words, vocabulary.n_annotation_words), **options,
+    )  # fmt: skip
+    rows, held_out = choose_rows(corpus, random_state)
+    return (fit or fit_rows)(estimator, corpus, rows, held_out)
+
+
+def choose_rows(corpus: Corpus, random_state: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the rows to learn from, and of those to stop on."""
+    splits = np.array(corpus.splits, dtype=object).astype(str)
+    validation = np.isin(splits, VALIDATION)
+    rows = np.flatnonzero(~validation & (splits != "test"))
+    if not len(rows):
+        raise ValueError("there is nothing to learn from: all rows are in the parts test and validation")
+    if validation.any():
+        return rows, np.flatnonzero(validation)
+    n = min(int(_HELD_OUT * len(rows)), _MOST_HELD_OUT)
+    chosen = np.random.RandomState(random_state).permutation(len(rows)) < n
+    return rows[~chosen], rows[chosen]
+
+
+def fit_rows(estimator: Any, corpus: Corpus, rows: np.ndarray, held_out: np.ndarray) -> Any:
+    """Fit an estimator without classes to some rows of a corpus."""
+    corpus = corpus.verified()
+    part, rest = corpus[rows], corpus[held_out]
+    others = {"X_val": rest.counts, "global_features_val": rest.global_features} if len(held_out) else {}
+    if not len(held_out):
+        estimator.set_params(validation_fraction=None)
+    return estimator.fit(part.counts, global_features=part.global_features, **others)
+
+
+def save_pretrained(estimator: DeepDocNADE, corpus: Corpus, folder: str | os.PathLike[str]) -> None:
+    """Write a pretrained model to a folder or URL, and beside it the words that it knows."""
+
+    def write(path: Path) -> None:
+        estimator.save(path)
+        corpus.vocabulary.save(path / VOCABULARY)
+        if corpus.codebook is not None:
+            corpus.codebook.save(path / CODEBOOK)
+
+    written(folder, "config.json", write)
+
+
+def load_pretrained(folder: str | os.PathLike[str], corpus: Corpus) -> Any:
+    """Read a pretrained model; a ValueError, if its words are not those of the corpus.
+
+    Parameters
+    ----------
+    folder : path or URL
+        As `save_pretrained` wrote it; a deep model without words beside it is believed to have the right ones.
+    corpus : Corpus
+
+    Returns
+    -------
+    DeepDocNADE or SupDeepDocNADE
+    """
+    with readable(folder) as path:
+        estimator, same = load(path), _same_words(path, corpus)
+    if not isinstance(estimator, DeepDocNADE | SupDeepDocNADE):
+        raise ValueError(f"{folder} is a {type(estimator).__name__}: start from a model of pictopic pretrain")
+    if not same or estimator.n_features_in_ != len(corpus.vocabulary):
+        raise ValueError(
+            f"{folder} was pretrained on other words than those of {corpus.folder}: build both collections as one "
+            "corpus, or the second one with --like the first"
+        )
+    return estimator
+
+
+def _same_words(folder: Path, corpus: Corpus) -> bool:
+    """Whether the words beside a model, if there are any, are those of a corpus."""
+    vocabulary, codebook = folder / VOCABULARY, folder / CODEBOOK
+    if vocabulary.is_file() and Vocabulary.load(vocabulary).annotations != corpus.vocabulary.annotations:
+        return False
+    if not codebook.is_file() or corpus.codebook is None:
+        return True
+    return np.array_equal(Codebook.load(codebook).centres, corpus.codebook.centres)
