@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,7 +15,7 @@ import pyarrow as pa
 from scipy import sparse
 
 from pictopic.corpus import build as building
-from pictopic.corpus import changes
+from pictopic.corpus.changing import ChangingMixin
 from pictopic.corpus.features_file import read_features
 from pictopic.corpus.pieces import Workers, in_processes
 from pictopic.corpus.rows import CountsInParts, DenseRows, RowReader, RowsInParts
@@ -37,11 +37,11 @@ from pictopic.corpus.store import (
 from pictopic.storage import Store, cache_folder, is_remote, local
 from pictopic.words.codebook import Codebook
 from pictopic.words.extract import Extractor, WordOptions
-from pictopic.words.tags import TagRules, split_tags
+from pictopic.words.tags import TagRules
 from pictopic.words.vocabulary import Vocabulary
 
 
-class Corpus:
+class Corpus(ChangingMixin):
     """A collection on disk, or some of its rows.
 
     Made by `Corpus.build`, opened by `Corpus.open`.  Indexing with a slice, an array of row numbers or a mask gives a
@@ -427,102 +427,6 @@ class Corpus:
         if not parts:
             raise ValueError(f"no picture of this collection has a {by}" + _SPLIT_HINT * (by == "split"))
         return {value: self[rows] for value, rows in parts.items()}
-
-    # ---- changing ----------------------------------------------------------------------------------------------------
-
-    def append(
-        self,
-        source: str | os.PathLike[str] | Source,
-        *,
-        new_tags: bool = False,
-        features_file: str | os.PathLike[str] | None = None,
-        n_jobs: int | None = -1,
-        resume: bool = False,
-        strict: bool = False,
-        progress: Progress = silent,
-        **columns: Any,
-    ) -> Corpus:
-        """Add pictures, with the same codebook and options.
-
-        Parameters
-        ----------
-        source : path or Source
-            Pictures of a name that is there already are skipped.
-        new_tags : bool, default=False
-            Whether tags that are no words yet become words: columns at the end.  A model that was learnt before takes
-            the columns that it knows.
-        features_file : path, optional
-            For a corpus with features of your own.
-        n_jobs, resume, strict, progress
-            As for `build`.
-        **columns
-            `label_column`, `tags_column`, `split_column`, `pictures`, `tag_rules`, as for `build`.
-
-        Returns
-        -------
-        Corpus
-            With the new rows at the end.
-        """
-        self._check_whole()
-        if not isinstance(source, Source):
-            source = read_source(source, **columns)
-        building.append(
-            self, source, new_tags=new_tags, features_file=features_file,
-            workers=partial(in_processes, n_jobs=n_jobs), resume=resume, strict=strict, progress=progress,
-        )  # fmt: skip
-        return Corpus.open(self.folder)
-
-    def remove(self, file_names: Sequence[str]) -> Corpus:
-        """Remove pictures from the collection (not their files).
-
-        Parameters
-        ----------
-        file_names : sequence of str
-            A name that is not there is an error.
-
-        Returns
-        -------
-        Corpus
-            Without them.
-        """
-        names = {file_names} if isinstance(file_names, str) else set(file_names)
-        self._check_whole(names)
-        changes.remove(Corpus.open(self.folder), names)  # as it is now
-        return Corpus.open(self.folder)
-
-    def retag(self, tags: Mapping[str, Sequence[str]]) -> Corpus:
-        """Give pictures other tags; the words of the vocabulary stay as they are.
-
-        Parameters
-        ----------
-        tags : dict of str to sequence of str
-            All tags of each picture to change, by its file name.  A name that is not there is an error.
-
-        Returns
-        -------
-        Corpus
-            With the same rows; tags that are no words are kept, but not counted.
-        """
-        self._check_whole(set(tags))
-        changes.retag(Corpus.open(self.folder), {name: split_tags(list(own)) for name, own in tags.items()})
-        return Corpus.open(self.folder)
-
-    def _check_whole(self, names: Set[str] = frozenset()) -> None:
-        if self._rows is not None:
-            raise ValueError("this is a part of a corpus; open the whole with Corpus.open to change it")
-        if self._url is not None:
-            raise ValueError(f"this is a copy of {self._url}: download that to a folder of yours to change it")
-        unknown = sorted(names - set(self.file_names)) if names else []
-        if unknown:
-            raise ValueError(f"{unknown[0]!r} is not in the collection")
-
-    def export(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one Parquet file, for other programs.
-
-        The columns are those of `table`, ``word_ids`` and ``word_counts`` (lists) and, if there are any,
-        ``global_features`` (lists).
-        """
-        changes.export(self, Path(path))
 
 
 _SPLIT_HINT = "; name its column with split_column when you build"
