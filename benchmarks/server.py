@@ -38,36 +38,50 @@ N_ROUNDS = 3
 N_PICTURES = 400
 QUESTIONS = ("classify", "annotate")
 _STARTING = 120.0  # seconds
+_MORE_WARMING = 5  # runs
 _BOUNDARY = b"a-picture-ends-here"
 
 
 # ---- the whole of a process and its children -------------------------------------------------------------------------
 
 
-def _tree(process: int) -> list[list[str]]:
-    """Fields of /proc/PID/stat, from the third on, of a process and of all below it."""
+def _tree(process: int) -> dict[int, list[str]]:
+    """Fields of /proc/PID/stat, from the third on, of a process and of all below it, by PID."""
     every = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             every[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
         except OSError:
             continue  # it has just ended
-    found, todo = [], [process]
+    found, todo = {}, [process]
     while todo:
         own = todo.pop()
-        found.append(every[own])
+        found[own] = every[own]
         todo += [other for other, fields in every.items() if int(fields[1]) == own]
     return found
 
 
 def cpu_seconds(process: int) -> float:
     """CPU time of a process and all below it, with those that have ended."""
-    return sum(int(ticks) for fields in _tree(process) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+    return sum(int(ticks) for fields in _tree(process).values() for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
-def megabytes(process: int) -> float:
-    """Memory of a process and all below it."""
-    return sum(int(fields[21]) for fields in _tree(process)) * os.sysconf("SC_PAGE_SIZE") / 1e6
+class Memory(NamedTuple):
+    """Megabytes of a process and all below it."""
+
+    whole: float
+    own: float  # without what is mapped from files, which the system takes away and brings back as it likes
+
+    @classmethod
+    def of(cls, process: int) -> Memory:
+        """As it is now."""
+        texts = [Path(f"/proc/{own}/status").read_text() for own in _tree(process)]
+        return cls(_sum(texts, "VmRSS") / 1000, _sum(texts, "RssAnon") / 1000)
+
+
+def _sum(texts: list[str], name: str) -> int:
+    """Of a field of some /proc/PID/status, in kB."""
+    return sum(int(size) for text in texts for size in re.findall(rf"{name}:\s+(\d+) kB", text))
 
 
 # ---- the library -----------------------------------------------------------------------------------------------------
@@ -221,13 +235,15 @@ class Measured:
         self.server = server
         self.turns: list[Turn] = []
         self.found: list[Found] = []
-        self.n_busy, self.client_cpu, self.before = 0, 0.0, 0.0
+        self.n_busy, self.client_cpu = 0, 0.0
 
     def warm_up(self, load: Load, expected: dict[str, list[Any]]) -> None:
         """Every question about every picture, which tells whether the answers are right."""
         found, _ = load.run(self.server.port, least=2 * len(load.requests))
         self.n_other = n_other_answers(found, expected)
-        self.before = megabytes(self.server.process)
+        for _ in range(_MORE_WARMING):  # new connections, which are dealt out to the workers anew
+            load.run(self.server.port, least=2 * N_CLIENTS)
+        self.before = Memory.of(self.server.process)
 
     def turn(self, load: Load, seconds: float) -> None:
         """Load it."""
@@ -243,7 +259,7 @@ class Measured:
         """Print all figures."""
         n, name = len(self.found), f"server with {self.server.n_workers} worker(s), {N_CLIENTS} clients"
         milliseconds = [1000 * own.seconds for own in self.found]
-        after = megabytes(self.server.process)
+        before, after = self.before, Memory.of(self.server.process)
         report(
             f"{name}: speed", times_library=_median_speed(self.turns) / _median_speed(library),
             cpu_ratio=_median_cpu(library) / _median_cpu(self.turns), pictures_a_second=_median_speed(self.turns),
@@ -255,7 +271,10 @@ class Measured:
             other_than_the_librarys=self.n_other, p50_ms=np.percentile(milliseconds, 50),
             p99_ms=np.percentile(milliseconds, 99), seconds=sum(turn.seconds for turn in self.turns),
         )  # fmt: skip
-        report(f"{name}: memory, MB", before=self.before, after=after, growth=after / self.before - 1)
+        report(
+            f"{name}: memory, MB", before=before.whole, after=after.whole, growth=after.whole / before.whole - 1,
+            own_before=before.own, own_after=after.own, own_growth=after.own / before.own - 1,
+        )  # fmt: skip
 
 
 def _median_speed(turns: list[Turn]) -> float:
