@@ -7,7 +7,6 @@ machine's own disk.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import posixpath
@@ -18,6 +17,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+try:
+    import fcntl
+except ImportError:  # Windows: processes there must not fetch the same corpus at the same time
+    fcntl = None  # type: ignore[assignment]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
@@ -151,7 +155,8 @@ def locked(folder: Path) -> Iterator[None]:
     """Only one process of this machine at a time is inside the block."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
