@@ -103,6 +103,7 @@ def test_evaluate_prints_figures(saved, tmp_path):
     assert found["accuracy"] > 0.8
 
 
+@pytest.mark.slow
 def test_update_adds_pictures(tmp_path):
     photos = write_patterns(tmp_path / "photos", range(40))
     run("fit", str(photos), "--out", str(tmp_path / "m"), "--words", "12", "--features", "none", "--jobs", "1")
@@ -130,6 +131,7 @@ def test_update_learns_from_decisions_without_new_pictures(decided):
     assert len(Decisions.beside(decided)) == 2
 
 
+@pytest.mark.slow
 def test_update_can_leave_decisions_out(decided, tmp_path):
     more = write_patterns(tmp_path / "more", range(400, 402))
     found = json.loads(run("update", str(decided), str(more), "--no-decisions", "--passes", "1", "--json").stdout)
@@ -199,6 +201,7 @@ def test_an_unreadable_picture_fails_with_1(saved, tmp_path):
     assert "bad.jpg: not a picture" in result.stderr
 
 
+@pytest.mark.slow
 def test_tune_writes_trials_down_and_goes_on(tmp_path):
     photos = write_patterns(tmp_path / "photos", range(100))
     arguments = ["tune", str(photos), "--out", str(tmp_path / "tuned"), "--minutes", "0.01", "--jobs", "1"]

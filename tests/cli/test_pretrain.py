@@ -1,9 +1,12 @@
 import json
 
+import pytest
+
 from tests.cli.test_cli import run
 from tests.picture_model.conftest import write_patterns
 
 
+@pytest.mark.slow
 def test_pretrain_then_fit(tmp_path):
     photos = write_patterns(tmp_path / "photos", range(60))
     corpus, start = str(tmp_path / "corpus"), str(tmp_path / "start")

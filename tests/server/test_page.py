@@ -24,7 +24,7 @@ axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-p
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to open the page with"),
-    pytest.mark.xdist_group("page"),
+    pytest.mark.slow,
 ]
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
@@ -130,7 +130,6 @@ def bars(page, label):
     return page.get_by_role("list", name=label, exact=True).get_by_role("button")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("view", VIEWS)
 def test_view_opens_without_errors_and_is_accessible(open_view, names, view, mode):
@@ -145,7 +144,6 @@ def test_view_opens_without_errors_and_is_accessible(open_view, names, view, mod
     assert [(own["id"], own["nodes"][0]["html"]) for own in found if own["impact"] in ("serious", "critical")] == []
 
 
-@pytest.mark.slow
 def test_a_collection_of_tags_only_is_shown_without_errors(open_view, scenes, tmp_path):
     model = PictureModel(**QUICK).fit(scenes / "metadata.csv", folder=tmp_path / "corpus", pictures="none")
     model.save(tmp_path / "model")
@@ -161,7 +159,6 @@ def test_a_collection_of_tags_only_is_shown_without_errors(open_view, scenes, tm
     assert page.troubles == []
 
 
-@pytest.mark.slow
 def test_each_view_has_a_title_of_its_own(open_view, names):
     page = open_view("")
     titles = set()
@@ -193,7 +190,6 @@ def test_look_says_what_the_api_says_of_a_chosen_picture(open_view, site):
     assert page.troubles == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", ["paste", "drop"])
 def test_look_takes_what_is_pasted_or_dropped(open_view, way):
     page = open_view("")
@@ -213,7 +209,6 @@ def test_look_takes_what_is_pasted_or_dropped(open_view, way):
     assert "#/look/yours" in page.url
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", ["#/look/{id}", ""])
 def test_look_shows_which_parts_spoke_for_a_tag(open_view, names, place):
     page = open_view(place.format(**names))
@@ -235,7 +230,6 @@ def test_look_shows_which_parts_spoke_for_a_tag(open_view, names, place):
     assert page.troubles == []
 
 
-@pytest.mark.slow
 def test_a_picture_too_large_for_the_server_is_made_smaller(open_view, own_folder, scenes, tmp_path):
     large = tmp_path / "large.bmp"
     Image.linear_gradient("L").resize((2000, 1500)).convert("RGB").save(large)
@@ -248,7 +242,6 @@ def test_a_picture_too_large_for_the_server_is_made_smaller(open_view, own_folde
     assert size == [1600, 1200]
 
 
-@pytest.mark.slow
 def test_a_file_that_is_no_picture_is_named_as_such(open_view):
     page = open_view("")
     page.locator("input[type=file]").first.set_input_files(
@@ -277,7 +270,6 @@ def test_search_by_tags_from_the_keyboard_stands_in_the_address(open_view, ask, 
     page.get_by_text("This is your collection: 96 pictures").wait_for()
 
 
-@pytest.mark.slow
 def test_search_filters_by_class_and_by_a_picture_of_the_collection(open_view, ask, names):
     page = open_view(f"#/search?like={names['id']}")
     label = ask("collection")["classes"][1]["name"]
@@ -289,7 +281,6 @@ def test_search_filters_by_class_and_by_a_picture_of_the_collection(open_view, a
     assert page.locator(".tile").count() == len(wanted)
 
 
-@pytest.mark.slow
 def test_the_collection_loads_while_one_scrolls(open_view):
     page = open_view("#/search")
     page.locator(".tile").nth(59).wait_for()
@@ -316,7 +307,6 @@ def colours(page):
     return {tuple(own) for own in page.locator("canvas").evaluate(COLOURS)}
 
 
-@pytest.mark.slow
 def test_map_shows_only_the_classes_that_are_chosen(open_view):
     page = open_view("#/topics")
     settle(page)
@@ -340,7 +330,6 @@ def test_map_moves_and_opens_a_picture_by_keyboard(open_view):
     assert page.troubles == []
 
 
-@pytest.mark.slow
 def test_map_follows_the_hand_and_opens_what_is_clicked(open_view):
     page = open_view("#/topics")
     settle(page)
@@ -372,7 +361,6 @@ def test_map_follows_the_hand_and_opens_what_is_clicked(open_view):
     bars(page, "Tags").first.wait_for()
 
 
-@pytest.mark.slow
 def test_classes_show_their_visual_words_and_tags(open_view, ask):
     page = open_view("#/topics/classes")
     settle(page)
@@ -385,7 +373,6 @@ def test_classes_show_their_visual_words_and_tags(open_view, ask):
 # ---- tags ----
 
 
-@pytest.mark.slow
 def test_tags_are_found_by_their_letters(open_view, ask):
     page = open_view("#/tags")
     page.get_by_label("Find a tag").fill("se")
@@ -416,7 +403,6 @@ def test_review_by_keyboard_ends_in_the_decisions(open_view, site, names):
     assert page.troubles == []
 
 
-@pytest.mark.slow
 def test_review_asks_again_for_what_was_not_saved(open_view, names):
     page = open_view(f"#/tags/{names['tag']}/doubtful")
     page.get_by_role("button", name="Has it").wait_for()
@@ -442,7 +428,6 @@ def test_cell_of_the_confusion_shows_its_pictures(open_view, ask):
     assert sum(map(sum, confusion["counts"])) == sum(map(int, page.locator(".confusion button").all_inner_texts()))
 
 
-@pytest.mark.slow
 def test_table_of_tags_is_sorted_by_what_is_pressed(open_view):
     page = open_view("#/quality")
     page.get_by_role("button", name="Found", exact=True).click()
@@ -491,7 +476,6 @@ def test_all_is_reached_by_keyboard(open_view):
     page.get_by_role("heading", name="Search").wait_for()
 
 
-@pytest.mark.slow
 def test_an_error_says_what_to_do_and_can_be_tried_again(open_view, site):
     page = open_view("#/search")
     page.locator(".tile").first.wait_for()
@@ -503,7 +487,6 @@ def test_an_error_says_what_to_do_and_can_be_tried_again(open_view, site):
     page.locator("canvas").wait_for()
 
 
-@pytest.mark.slow
 def test_a_busy_server_is_asked_again_after_a_while(open_view):
     page = open_view("#/search")
     page.locator(".tile").first.wait_for()
@@ -519,7 +502,6 @@ def test_a_busy_server_is_asked_again_after_a_while(open_view):
     assert len(answers) == 2
 
 
-@pytest.mark.slow
 def test_back_finds_a_list_where_it_was_left(open_view):
     page = open_view("#/search")
     page.locator(".tile").nth(59).wait_for()
