@@ -1,23 +1,18 @@
 """The page in a real browser."""
 
-import shutil
-
 import pytest
 
 from pictopic.report import write_report
+from tests.browser import chromium, needs_chromium
 from tests.report.made import HOSTILE, LONG, made_report
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to open the page with")
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture(scope="module")

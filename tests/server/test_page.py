@@ -1,4 +1,4 @@
-"""The explorer in a real browser, over a real server: the main task of each view, and (slow) all the rest."""
+"""The explorer in a real browser, over a real server."""
 
 import base64
 import shutil
@@ -17,15 +17,11 @@ from pictopic import PictureModel
 from pictopic.server.app import create_app
 from pictopic.server.page import FOLDER
 from pictopic.server.settings import Settings
+from tests.browser import chromium, needs_chromium
 from tests.server.conftest import QUICK, picture
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to open the page with"),
-    pytest.mark.slow,
-]
+pytestmark = [needs_chromium, pytest.mark.slow]
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 MODES = {"desktop": (1280, "light"), "dark": (1280, "dark"), "phone": (320, "light")}
@@ -80,10 +76,8 @@ def names(ask):
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture
@@ -485,6 +479,7 @@ def test_an_error_says_what_to_do_and_can_be_tried_again(open_view, site):
     page.unroute("**/api/v1/map")
     page.get_by_role("button", name="Try again").click()
     page.locator("canvas").wait_for()
+    assert page.get_by_text("The server does not answer.").count() == 0
 
 
 def test_a_busy_server_is_asked_again_after_a_while(open_view):

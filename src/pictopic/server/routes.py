@@ -25,7 +25,7 @@ _STREAMED_AT_ONCE = 8  # pictures
 
 
 def make_router(parts: Parts) -> APIRouter:
-    """All routes below /api/v1."""
+    """The routes below /api/v1 about pictures that are sent, search, and what is in the collection."""
     router = APIRouter(prefix="/api/v1")
     _add_uploads(router, parts)
     _add_search(router, parts)
