@@ -33,6 +33,7 @@ def test_some_rows_have_their_own_features():
 
 
 def tagged(tmp_path, lines, **options):
+    tmp_path.mkdir(exist_ok=True)
     (tmp_path / "metadata.csv").write_text("\n".join(lines))
     return Corpus.build(tmp_path, tmp_path / "corpus", pictures="none", **options)
 
@@ -104,6 +105,13 @@ def test_going_on_keeps_what_was_known_of_held_out_rows(tmp_path):
     assert again.figures == figures
     assert not np.array_equal(again.network.estimator.parameters_["U"], before)
     assert (again.network.estimator.max_iter, again.network.estimator.warm_start) == (30, False)
+
+
+def test_a_new_class_wants_a_new_model(tmp_path):
+    _, fitted = learnt(tmp_path / "a")
+    other = tagged(tmp_path / "b", ["tags,label", *(f"a;x,{'abc'[k % 3]}" for k in range(90))])
+    with pytest.raises(ValueError, match="does not know the class 'c': learn anew with pictopic fit"):
+        refit(fitted, other, passes=1)
 
 
 def test_a_collection_that_has_become_large_enough_is_learnt_anew(tmp_path):

@@ -234,10 +234,18 @@ def refit(fitted: Fitted, corpus: Corpus, passes: int) -> Fitted:
     Returns
     -------
     Fitted
+
+    Raises
+    ------
+    ValueError
+        If there are classes that the model does not know.
     """
     if fitted.held_out is None and len(choose_parts(corpus)[1]):
         # Large enough now to hold some out; but these pictures are known already: it has to start over.
         return _fit(fitted.network, corpus, fitted.network.estimator.random_state)
+    new = [] if fitted.head is None else sorted(set(corpus.classes) - set(fitted.head.classes))
+    if new:
+        raise ValueError(f"the model does not know the class {new[0]!r}: learn anew with pictopic fit")
     history = fitted.network.estimator.history_
     _train_on_all(fitted, corpus, _fit_here, warm_start=True, max_iter=passes)
     fitted.network.estimator.history_ = history  # it has both curves
