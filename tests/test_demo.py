@@ -1,7 +1,8 @@
 import pytest
 
-from pictopic import PictureModel
+from pictopic import PictureModel, demo
 from pictopic.demo import LEAST_PICTURES, run
+from pictopic.report.contents import Step
 
 
 def figures(text):
@@ -41,3 +42,17 @@ def test_demo_can_be_run_again_and_its_model_answers(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "pictures", "report.html"]
     model = PictureModel.load(tmp_path / "model", verbose=0)
     assert len(model.annotate(tmp_path / "pictures" / "images" / "coast" / "00002.jpg", k=3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("found", "called", "expected"),
+    [
+        ("/usr/bin/pictopic", "/usr/bin/pictopic", "  pictopic serve"),
+        (None, ".venv/bin/pictopic", "  .venv/bin/pictopic serve"),
+        (None, "pytest", " -m pictopic serve"),
+    ],
+)
+def test_what_to_type_next_can_be_typed_here(monkeypatch, found, called, expected):
+    monkeypatch.setattr(demo.shutil, "which", lambda name: found)
+    monkeypatch.setattr(demo.sys, "argv", [called])
+    assert demo._next_lines([Step("Explore:", "pictopic serve pictopic")])[1].endswith(f"{expected} pictopic")

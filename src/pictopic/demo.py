@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -140,4 +142,12 @@ def _steps(folder: Path | None = None, test: Corpus | None = None) -> list[Step]
 
 
 def _next_lines(steps: list[Step]) -> list[str]:
-    return [line for step in steps for line in (step.text, f"  {step.command}")]
+    return [line for step in steps for line in (step.text, f"  {step.command.replace('pictopic', _program(), 1)}")]
+
+
+def _program() -> str:
+    """How to call pictopic here: where it is installed in a folder of its own, not everybody has that on the path."""
+    if shutil.which("pictopic"):
+        return "pictopic"
+    name = sys.argv[0]
+    return shlex.quote(name) if Path(name).name == "pictopic" else f"{shlex.quote(sys.executable)} -m pictopic"
