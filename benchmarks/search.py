@@ -95,7 +95,7 @@ def quicker(kind: str, vectors: np.ndarray, queries: np.ndarray, index: Index, f
         f"{kind} search, {len(vectors)} x {vectors.shape[1]}", recall_when_built=quick.recall_, recall=recall,
         times_exact_one=figures["exact_one_ms"] / figures[f"{kind}_one_ms"],
         times_exact_batch=figures["exact_batch_ms"] / figures[f"{kind}_batch_ms"], **figures, building_s=building,
-        faiss_mb=sum(path.stat().st_size for path in folder.glob("faiss-*")) / 1e6,
+        clusters_mb=sum(path.stat().st_size for path in folder.glob("clusters-*")) / 1e6,
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from pictopic import PictureModel, demo
+from pictopic import PictureModel, demo, processes
 from pictopic.demo import LEAST_PICTURES, run
 from pictopic.report.contents import Step
 
@@ -53,6 +53,6 @@ def test_demo_can_be_run_again_and_its_model_answers(tmp_path):
     ],
 )
 def test_what_to_type_next_can_be_typed_here(monkeypatch, found, called, expected):
-    monkeypatch.setattr(demo.shutil, "which", lambda name: found)
-    monkeypatch.setattr(demo.sys, "argv", [called])
+    monkeypatch.setattr(processes.shutil, "which", lambda name: found)
+    monkeypatch.setattr(processes.sys, "argv", [called])
     assert demo._next_lines([Step("Explore:", "pictopic serve pictopic")])[1].endswith(f"{expected} pictopic")

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import sys
-import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.scenes import SCENES, write_scenes
 from pictopic.corpus.stages import Progress, silent
+from pictopic.models.run import Run, Status
 from pictopic.picture_model import PictureModel
+from pictopic.processes import program
 from pictopic.report import Report, write_report
 from pictopic.report import collect as collecting
 from pictopic.report.contents import Method, Step
 from pictopic.report.figures import MEASURES, NOTES, compare, highlights
 from pictopic.report.tables import text_table
 
+BUILDING = "building"  # what a run that was stopped has done
 LEAST_PICTURES = 5 * len(SCENES)
 _MODELS = {"SupDocNADE": "shallow", "SupDeepDocNADE": "deep"}
 _TEST_SHARE = 0.25
@@ -26,7 +28,13 @@ _FEATURES = ("gist", "mpeg7")
 _MAX_SIDE = 480  # pixels: the scenes are smaller, but what the model is tried on may not be
 
 
-def run(folder: Path, seed: int = 0, n: int = 400, progress: Progress = silent) -> str:
+def run(
+    folder: Path,
+    seed: int = 0,
+    n: int = 400,
+    progress: Progress = silent,
+    report: Callable[[str, Status], None] = lambda stage, status: None,
+) -> str:
     """Make up pictures, learn from them, and write a report on those that were kept aside.
 
     Parameters
@@ -39,6 +47,8 @@ def run(folder: Path, seed: int = 0, n: int = 400, progress: Progress = silent) 
         How many pictures.
     progress : callable, optional
         Called with a stage's name, how much of it is done and of how much.
+    report : callable, optional
+        Told of the training; see `pictopic.models.run.Run`.
 
     Returns
     -------
@@ -52,24 +62,21 @@ def run(folder: Path, seed: int = 0, n: int = 400, progress: Progress = silent) 
     progress("making up pictures", 0, n)
     pictures = write_scenes(folder / "pictures", n, seed)
     progress("making up pictures", n, n)
-    # The model keeps its own copy of the corpus.
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".corpus.") as temporary:
-        corpus = Corpus.build(
-            pictures, Path(temporary) / "corpus", preset="scenes", features=_FEATURES, max_side=_MAX_SIDE,
-            random_state=seed, progress=progress,
-        )  # fmt: skip
-        parts = corpus.split(_TEST_SHARE, random_state=seed)
-        train, test = parts["train"], parts["test"]
-        models = {name: _learn(name, kind, train, seed, progress) for name, kind in _MODELS.items()}
-        progress("comparing", 0, 1)
-        methods = compare(models, train, test, seed)
-        progress("comparing", 1, 1)
-        progress("writing the report", 0, 1)
-        best = list(models.values())[-1]
-        report = _report(corpus, train, test, models, methods)
-        write_report(folder / "report.html", report)
-        best.save(folder / "model")
-        progress("writing the report", 1, 1)
+    work = _work_folder(folder, f"{n}-{seed}")
+    learner = PictureModel(features=_FEATURES, max_side=_MAX_SIDE, random_state=seed)
+    corpus = learner.build_corpus(pictures, work / "corpus", resume=True, progress=progress)
+    parts = corpus.split(_TEST_SHARE, random_state=seed)
+    train, test = parts["train"], parts["test"]
+    models = {name: _learn(name, kind, train, seed, work / name, report) for name, kind in _MODELS.items()}
+    progress("comparing", 0, 1)
+    methods = compare(models, train, test, seed)
+    progress("comparing", 1, 1)
+    progress("writing the report", 0, 1)
+    best = list(models.values())[-1]
+    write_report(folder / "report.html", _report(corpus, train, test, models, methods))
+    best.save(folder / "model")  # with a copy of the corpus
+    shutil.rmtree(work.parent)
+    progress("writing the report", 1, 1)
     return "\n".join([
         f"On {len(test)} of {n} made-up pictures, which the models have not seen:",
         "",
@@ -84,15 +91,24 @@ def run(folder: Path, seed: int = 0, n: int = 400, progress: Progress = silent) 
     ])  # fmt: skip
 
 
-def _learn(name: str, kind: str, train: Corpus, seed: int, progress: Progress) -> PictureModel:
-    stage = f"learning: {name}"
-    progress(stage, 0, 1)
+def _work_folder(folder: Path, name: str) -> Path:
+    """Where a run works that can be resumed; what runs with other options have left is removed."""
+    work = folder / BUILDING / name
+    for other in (folder / BUILDING).glob("*"):
+        if other != work:
+            shutil.rmtree(other)
+    return work
+
+
+def _learn(
+    name: str, kind: str, train: Corpus, seed: int, work: Path, report: Callable[[str, Status], None]
+) -> PictureModel:
+    def tell(stage: str, status: Status) -> None:
+        report(f"learning: {name}, {stage}", status)
+
     # One thread: on so few pictures, threads spend their time waiting for each other.
-    model = PictureModel(
-        model=kind, features=_FEATURES, max_side=_MAX_SIDE, random_state=seed, n_jobs=1, verbose=0
-    ).fit(train)
-    progress(stage, 1, 1)
-    return model
+    model = PictureModel(model=kind, features=_FEATURES, max_side=_MAX_SIDE, random_state=seed, n_jobs=1, verbose=0)
+    return model.fit(train, folder=work, run=Run(raise_on_interrupt=True, report=tell))
 
 
 def _report(
@@ -142,12 +158,4 @@ def _steps(folder: Path | None = None, test: Corpus | None = None) -> list[Step]
 
 
 def _next_lines(steps: list[Step]) -> list[str]:
-    return [line for step in steps for line in (step.text, f"  {step.command.replace('pictopic', _program(), 1)}")]
-
-
-def _program() -> str:
-    """How to call pictopic here: where it is installed in a folder of its own, not everybody has that on the path."""
-    if shutil.which("pictopic"):
-        return "pictopic"
-    name = sys.argv[0]
-    return shlex.quote(name) if Path(name).name == "pictopic" else f"{shlex.quote(sys.executable)} -m pictopic"
+    return [line for step in steps for line in (step.text, f"  {step.command.replace('pictopic', program(), 1)}")]

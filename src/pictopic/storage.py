@@ -18,10 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-try:
-    import fcntl
-except ImportError:  # Windows: processes there must not fetch the same corpus at the same time
-    fcntl = None  # type: ignore[assignment]
+from pictopic.files import temporary_folder
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
@@ -150,16 +147,6 @@ class Store:
                 self.get(name, path)
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Only one process of this machine at a time is inside the block."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as file:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def sha256(path: Path) -> str:
     """SHA-256 of a file."""
     with path.open("rb") as file:
@@ -172,7 +159,7 @@ def written(place: str | os.PathLike[str], last: str, write: Callable[[Path], An
         write(local(place))
         return
     store = Store(os.fspath(place))
-    with tempfile.TemporaryDirectory(prefix="pictopic-") as temporary:
+    with temporary_folder() as temporary:
         folder = Path(temporary) / "new"
         found = set(store.names())
         if found and last not in found:
@@ -187,6 +174,6 @@ def readable(place: str | os.PathLike[str]) -> Iterator[Path]:
     if not is_remote(place):
         yield local(place)
         return
-    with tempfile.TemporaryDirectory(prefix="pictopic-") as temporary:
+    with temporary_folder() as temporary:
         Store(os.fspath(place)).download(Path(temporary))
         yield Path(temporary)

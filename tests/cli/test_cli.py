@@ -32,10 +32,10 @@ def test_misuse_exits_with_2():
     assert "No such option" in result.stderr
 
 
-def test_failure_exits_with_1_and_one_line(tmp_path):
+def test_a_file_in_the_way_is_misuse_and_said_in_one_line(tmp_path):
     (tmp_path / "file").write_text("in the way")
     result = run("demo", "--out", str(tmp_path / "file"))
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert result.stderr.startswith("pictopic: ")
     assert len(result.stderr.splitlines()) == 1
 
@@ -43,7 +43,7 @@ def test_failure_exits_with_1_and_one_line(tmp_path):
 def test_debug_shows_the_stack(tmp_path):
     (tmp_path / "file").write_text("in the way")
     result = run("--debug", "demo", "--out", str(tmp_path / "file"))
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert "Traceback" in result.stderr
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from pictopic import Corpus
-from tests.cli.test_cli import run
+from tests.cli.commands import run
 from tests.corpus.conftest import photos, write_metadata, write_pictures  # noqa: F401 - a fixture
 from tests.processes import start
 
@@ -103,7 +103,8 @@ def test_strict_fails_with_1_and_the_file(photos, tmp_path):  # noqa: F811
     assert "3.jpg: not a picture" in result.stderr.splitlines()[-1]
 
 
-def test_an_interrupted_build_says_how_to_go_on(tmp_path):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_build_says_how_to_go_on(tmp_path, number, code):
     folder = tmp_path / "photos"
     write_metadata(folder, write_pictures(folder, 100))
     # Hundreds of words take seconds to learn: the signal comes in time on a busy machine, too.
@@ -113,9 +114,24 @@ def test_an_interrupted_build_says_how_to_go_on(tmp_path):
     child = start(command)
     while not (tmp_path / "corpus" / "building" / "plan.json").exists() and child.poll() is None:
         time.sleep(0.01)
-    os.kill(child.pid, signal.SIGINT)
+    os.kill(child.pid, number)
     _, errors = child.communicate()
-    assert child.returncode == 130
-    assert errors.splitlines()[-1] == f"stopped; go on with: pictopic {' '.join(arguments)} --resume"
+    assert child.returncode == code
+    last = errors.splitlines()[-1]
+    assert last.startswith("stopped; go on with: ")
+    assert last.endswith(f"pictopic {' '.join(arguments)} --resume")
     assert run(*arguments, "--resume").returncode == 0
     assert len(Corpus.open(tmp_path / "corpus")) == 100
+
+
+@pytest.mark.parametrize("place", ["file", "foreign", "built"])
+def test_out_is_tried_before_the_pictures_are_looked_at(photos, tmp_path, place):  # noqa: F811
+    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "letter.txt").write_text("precious")
+    (tmp_path / "built").mkdir()
+    (tmp_path / "built" / "corpus.json").write_text("{}")
+    (photos / "metadata.csv").write_text("nothing that could be read")
+    result = run("build", str(photos), "--out", str(tmp_path / place), *QUICK)
+    assert result.returncode == 2
+    assert {"file": "is a file", "foreign": "holds something", "built": "holds a corpus"}[place] in one_line(result)

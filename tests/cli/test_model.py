@@ -1,5 +1,7 @@
 import csv
 import json
+import os
+import re
 import shutil
 
 import pyarrow.parquet as pq
@@ -9,8 +11,14 @@ from PIL import Image
 from pictopic import PictureModel
 from pictopic.corpus.keywords import keywords
 from pictopic.tasks.decisions import Decisions
-from tests.cli.test_cli import run
-from tests.picture_model.conftest import model, pattern, patterns, write_patterns  # noqa: F401 - fixtures
+from tests.cli.commands import run
+from tests.picture_model.conftest import (  # noqa: F401 - fixtures
+    model,
+    pattern,
+    patterns,
+    plain_model,
+    write_patterns,
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +49,19 @@ def test_annotate_prints_a_line_a_picture(saved, new):
     assert len(lines) == 2
     assert lines[0].startswith(f"{new / '201.png'}: ")
     assert "lines" in lines[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_annotate_goes_on_past_what_is_no_picture(saved, new):
+    (new / "loop").symlink_to("loop")
+    (new / "gone.jpg").symlink_to("nothing")
+    os.mkfifo(new / "pipe.jpg")
+    result = run("annotate", saved, str(new), "-k", "1")
+    assert result.returncode == 0
+    names = [line.split(": ")[0] for line in result.stdout.splitlines() if not line.endswith(": -")]
+    assert names == [str(new / "201.png"), str(new / "202.png")]
+    for text in ("1 left out of", "loop: cannot be opened", "gone.jpg: missing", "pipe.jpg: not a file"):
+        assert text in result.stderr
 
 
 def test_annotate_writes_a_csv_that_build_reads(saved, new):
@@ -92,9 +113,56 @@ def test_topics_writes_a_page_with_patches(saved, tmp_path):
     result = run("topics", saved, "--html", str(tmp_path / "topics.html"))
     assert result.stdout.splitlines()[0].startswith("dots: ")
     page = (tmp_path / "topics.html").read_text()
-    assert page.count('class="patches"') == 8
+    assert page.count("example patches") >= 8
     assert page.count("<img ") > 50
     assert result.stdout.splitlines()[-1].startswith("coherence (NPMI) ")
+
+
+@pytest.fixture(scope="module")
+def plain(plain_model, tmp_path_factory):  # noqa: F811
+    """Folder of a model of pictures with neither tags nor classes."""
+    folder = tmp_path_factory.mktemp("models") / "plain"
+    plain_model.save(folder)
+    return str(folder)
+
+
+def test_topics_of_pictures_without_tags_are_told_by_pictures_and_visual_words(plain, tmp_path):
+    result = run("topics", plain, "--html", str(tmp_path / "topics.html"))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert re.fullmatch(
+        r"topic \d+ \(\d+ pictures\): typical pictures (\d+\.png(, )?){3}; visual words (\d+(, )?){4}",
+        result.stdout.splitlines()[0],
+    )
+    page = (tmp_path / "topics.html").read_text()
+    cards = page.split("<section>")[1:]
+    assert len(cards) > 5
+    for card in cards:
+        assert card.startswith("<h3>Topic ")
+        assert card.count("example patches") == 4
+        assert card.count("<img ") == 9  # four visual words and five typical pictures
+
+
+def test_topics_as_json_have_weights_and_typical_pictures(plain):
+    found = json.loads(run("topics", plain, "--json").stdout)
+    assert (found["classes"], found["quality"]) == ([], {})
+    [word, weight] = found["topics"][0]["Visual_Words"][0]
+    assert 0 <= word < 12
+    assert weight > found["topics"][0]["Visual_Words"][1][1]
+    assert found["topics"][0]["Representative_Docs"][0].endswith(".png")
+
+
+@pytest.mark.parametrize(("command", "what"), [("annotate", "no tags"), ("classify", "no classes")])
+def test_what_a_collection_cannot_answer_is_one_line_and_misuse(plain, new, command, what):
+    result = run(command, plain, str(new / "201.png"))
+    assert result.returncode == 2
+    assert what in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_evaluate_of_pictures_without_tags_and_classes_is_of_their_words(plain, new):
+    result = run("evaluate", plain, str(new))
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split()[::2] == ["log_likelihood_per_word", "log_likelihood_per_word_baseline"]
 
 
 def test_evaluate_prints_figures(saved, tmp_path):
@@ -148,6 +216,48 @@ def test_export_writes_what_was_decided_as_csv_and_sidecars(decided, tmp_path):
     assert keywords(tmp_path / "xmp" / "0.png") == ["spots", "blue", "lines"]
 
 
+def test_export_writes_all_sidecars_whose_names_are_not_too_long(tmp_path):
+    photos = write_patterns(tmp_path / "photos", range(6))
+    rows = (photos / "metadata.csv").read_text()
+    for number, extension in ((1, ".png"), (2, ".PNG")):  # the same but for the extension
+        (photos / f"{number}.png").rename(photos / ("x" * 250 + extension))
+        rows = rows.replace(f"{number}.png", "x" * 250 + extension)
+    (photos / "metadata.csv").write_text(rows)
+    PictureModel(n_words=6, features=(), model="shallow", max_side=64, options={"max_iter": 1}).fit(photos).save(
+        tmp_path / "m"
+    )
+    decisions = Decisions.beside(tmp_path / "m")
+    for name in ("0.png", "x" * 250 + ".png", "x" * 250 + ".PNG", "5.png"):
+        decisions.add(name, "sea", "accepted")
+    result = run("export", str(tmp_path / "m"), "--xmp", str(tmp_path / "xmp"))
+    assert result.returncode == 1
+    assert result.stdout.startswith("2 XMP files of 4 pictures")
+    assert result.stderr.count("\n") == 1
+    assert "their names are too long: 2, the first xxx" in result.stderr
+    assert sorted(path.name for path in (tmp_path / "xmp").iterdir()) == ["0.xmp", "5.xmp"]
+
+
+def test_annotate_takes_a_picture_whose_name_is_not_utf8(saved, new):
+    name = os.fsencode(new) + b"/caf\xe9.png"
+    try:
+        shutil.copy(os.fsencode(new / "201.png"), name)
+    except OSError:
+        pytest.skip("this file system has UTF-8 names only")
+    result = run("annotate", saved, os.fsdecode(name), str(new / "201.png"), "--csv", str(new / "tags.csv"))
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith(f"{new}/caf\\udce9.png: ")
+    assert "caf\\udce9.png" in (new / "tags.csv").read_text()
+
+
+def test_annotate_writes_all_sidecars_whose_names_are_not_too_long(saved, new):
+    shutil.copy(new / "201.png", new / ("x" * 255))
+    result = run("annotate", saved, str(new / ("x" * 255)), str(new / "201.png"), "--write-xmp")
+    assert result.returncode == 1
+    assert len(result.stdout.splitlines()) == 2
+    assert "their names are too long: 1, the first " in result.stderr
+    assert (new / "201.xmp").exists()
+
+
 def test_sidecars_are_not_written_beside_the_pictures(decided, patterns):  # noqa: F811
     result = run("export", str(decided), "--xmp", str(patterns))
     assert result.returncode == 2
@@ -194,9 +304,10 @@ def test_misuse_exits_with_2_and_one_line(saved, tmp_path, arguments, message):
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_an_unreadable_picture_fails_with_1(saved, tmp_path):
+@pytest.mark.parametrize("command", ["annotate", "classify", "search"])
+def test_an_unreadable_picture_fails_with_1(saved, tmp_path, command):
     (tmp_path / "bad.jpg").write_bytes(b"nothing")
-    result = run("classify", saved, str(tmp_path / "bad.jpg"))
+    result = run(command, saved, str(tmp_path / "bad.jpg"))
     assert result.returncode == 1
     assert "bad.jpg: not a picture" in result.stderr
 
@@ -218,3 +329,4 @@ def test_info_of_a_model_says_how_good_it_is_and_what_it_knows(saved):
     found = run("info", saved).stdout
     assert "rows with SupDocNADE" in found
     assert "12 visual words, 4 tags" in found
+    assert found.splitlines()[-1] == "all files are as they were saved"

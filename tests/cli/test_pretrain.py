@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tests.cli.test_cli import run
+from tests.cli.commands import run
 from tests.picture_model.conftest import write_patterns
 
 

@@ -6,7 +6,7 @@ import pytest
 from pictopic.cli import app
 from pictopic.corpus.datasets import LAYOUTS
 from pictopic.experiments.results import Results, Row, Table
-from tests.cli.test_cli import run
+from tests.cli.commands import run
 
 
 @pytest.fixture

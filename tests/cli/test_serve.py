@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -15,17 +16,28 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.cli.test_cli import run
+from tests.cli.commands import run
 from tests.server.conftest import folder, learnt, picture, scenes  # noqa: F401 - fixtures
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PICTOPIC_TOKEN"}
 
 
 @contextmanager
-def serving(model, *options):
-    """The process and its address."""
+def serving(model, *options, n_files=None, **environment):
+    """The process and its address; it may open so many files."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (n_files, n_files))
+
     command = [sys.executable, "-m", "pictopic", "serve", str(model), "--port", "0", *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    process = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT | environment,
+        start_new_session=True,
+        preexec_fn=limit if n_files else None,
+    )
     lines: list[str] = []
     try:
         for line in process.stderr:
@@ -44,7 +56,7 @@ def serving(model, *options):
 
 
 def get(address, **headers):
-    with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=20) as answer:  # noqa: S310
+    with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=60) as answer:  # noqa: S310
         return json.load(answer)
 
 
@@ -85,10 +97,10 @@ def _waiting(address):
 
 
 def test_other_machines_need_a_token(folder):  # noqa: F811
-    with serving(folder, "--host", "0.0.0.0", "--token", "secret") as (_, address):  # noqa: S104
+    with serving(folder, "--host", "0.0.0.0", "--token", "a-secret-of-some-length") as (_, address):  # noqa: S104
         with pytest.raises(urllib.error.HTTPError, match="401"):
             get(f"{address}/api/v1/tags")
-        assert get(f"{address}/api/v1/tags", Authorization="Bearer secret")["tags"]
+        assert get(f"{address}/api/v1/tags", Authorization="Bearer a-secret-of-some-length")["tags"]
 
 
 def test_a_port_that_is_taken_is_misuse(folder):  # noqa: F811
@@ -117,6 +129,7 @@ def test_several_workers_answer_count_together_and_end(folder):  # noqa: F811
         (["MISSING"], "is not a picture model"),
         (["MODEL", "--host", "0.0.0.0"], "give a --token"),  # noqa: S104
         (["MODEL", "--pictures", "MISSING"], "there is no folder"),
+        (["MODEL", "--token", "only-15-letters"], "openssl rand -hex 16"),
     ],
 )
 def test_misuse_exits_with_2_and_one_line(folder, tmp_path, arguments, message):  # noqa: F811

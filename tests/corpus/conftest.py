@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from pictopic import Corpus
+from pictopic.corpus import store
 from tests.conftest import made_photo
 
 WORDS = {"n_words": 6, "step": 12, "regions": "2x2", "n_jobs": 1}  # options of a quick build
@@ -37,3 +39,16 @@ def photos(tmp_path) -> Path:
     folder = tmp_path / "photos"
     write_metadata(folder, write_pictures(folder, 12))
     return folder
+
+
+@pytest.fixture
+def corpus(photos, tmp_path):
+    return Corpus.build(photos, tmp_path / "corpus", **WORDS, split_column="part", features=("cld",))
+
+
+@pytest.fixture
+def sharded(photos, tmp_path, monkeypatch):
+    """The same rows in several shards."""
+    monkeypatch.setattr(store, "ROWS_PER_SHARD", 4)
+    monkeypatch.setattr("pictopic.corpus.stages.PIECE", 1)
+    return Corpus.build(photos, tmp_path / "sharded", **WORDS, split_column="part", features=("cld",))

@@ -74,6 +74,11 @@ def test_csv_can_have_several_labels(tmp_path):
         ("sea\nmany\n", "row 2: 'sea' has the count 'many'"),
         ("sea\nnan\n", "row 2: 'sea' has the count 'nan'"),
         ("sea\n3000000000\n", "row 2: 'sea' has the count '3000000000'"),
+        ("sea\n1e400\n", "row 2: 'sea' has the count '1e400'"),
+        ("sea\n-inf\n", "row 2: 'sea' has the count '-inf'"),
+        ("sea\n" + "9" * 9_000 + "\n", "row 2: 'sea' has the count '9999"),
+        ("sea,sky\n1,1\n2147483647,1\n", "row 3: 2,147,483,648 words, more than"),
+        ("x" * 201 + "\n1\n", "a word of more than 200 characters: xxx"),
         ("sea,sea\n1,2\n", "the word 'sea' is there twice"),
         ("sea,sky\n1,2,3\n", "row 2: 3 cells, but 2 columns"),
     ],
@@ -129,12 +134,28 @@ def test_words_that_occur_twice_in_a_line_are_added_and_zeros_left_out(tmp_path)
         ("x 0:1\n", "row 1: not a number"),
         ("1 -1:1\n", "row 1: there is no word -1"),
         ("1 0:-1\n", "row 1: word 0 has the count -1"),
+        ("1 0:2147483648\n", "row 1: word 0 has the count 2147483648"),
+        ("2 0:2147483647 0:1\n", "row 1: 2,147,483,648 words, more than"),
+        ("1 0:1\n2 0:2147483647 1:2147483647\n", "row 2: 4,294,967,294 words, more than"),
+        ("1 10000000:1\n", "row 1: there is no word 10000000"),
+        ("1 0:1.0\n", "row 1: not a number"),
+        ("1 0:nan\n", "row 1: not a number"),
+        ("1 0:1e400\n", "row 1: not a number"),
+        ("1 0:" + "9" * 9_000 + "\n", "row 1: not a number"),
+        ("1 0:" + "9" * 4_000 + "\n", "row 1: word 0 has the count 9999"),
+        ("1 " + "9" * 4_000 + ":1\n", "row 1: there is no word 9999"),
         ("1 0:1\n\n1 0:1\n", "row 2: an empty line"),
     ],
 )
 def test_mistakes_in_ldac_name_file_and_row(tmp_path, text, message):
-    with pytest.raises(ValueError, match=rf"c\.ldac, {message}"):
+    with pytest.raises(ValueError, match=rf"c\.ldac, {message}") as error:
         read_ldac(_write(tmp_path / "c.ldac", text))
+    assert len(str(error.value)) < 500
+
+
+def test_the_largest_counts_are_kept(tmp_path):
+    assert _dense(read_ldac(_write(tmp_path / "c.ldac", "2 0:2147483646 0:1\n"))) == [[2**31 - 1]]
+    assert _dense(read_csv_counts(_write(tmp_path / "c.csv", "sea\n2147483647\n"), Columns())) == [[2**31 - 1]]
 
 
 def test_an_ldac_word_outside_of_the_vocabulary_is_an_error(tmp_path):
@@ -155,7 +176,12 @@ def test_a_vocabulary_may_have_numbers_and_frequencies(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("a\n\nb\n", "row 2: there is no word"), ("a\nb\na\n", "'a' is there twice")]
+    ("text", "message"),
+    [
+        ("a\n\nb\n", "row 2: there is no word"),
+        ("a\nb\na\n", "'a' is there twice"),
+        ("x" * 201, "more than 200 characters"),
+    ],
 )
 def test_mistakes_in_a_vocabulary_are_named(tmp_path, text, message):
     with pytest.raises(ValueError, match=message):

@@ -115,3 +115,53 @@ def test_other_extensions_are_refused(tmp_path):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"f\.npy does not exist"):
         read_features(tmp_path / "f.npy", NAMES)
+
+
+def test_an_archive_is_no_array(tmp_path):
+    np.savez(tmp_path / "f.npz", np.zeros((3, 2)))
+    (tmp_path / "f.npz").rename(tmp_path / "f.npy")
+    with pytest.raises(ValueError, match=r"f\.npy cannot be read as an array"):
+        read_features(tmp_path / "f.npy", NAMES)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e300])
+def test_infinite_features_are_an_error_with_their_row(parquet, tmp_path, value):
+    np.save(tmp_path / "f.npy", [[0.0], [value], [0.0]])
+    paths = [parquet(file_name=NAMES, x=[0.0, value, 0.0]), tmp_path / "f.npy"]
+    for path in paths:
+        with pytest.raises(ValueError, match=rf"{path.name}, row 2: a feature is too large or infinite"):
+            read_features(path, NAMES)
+
+
+def test_a_missing_number_in_a_list_is_missing(parquet):
+    assert _values(read_features(parquet(file_name=NAMES[:1], x=[[1.0, None]]), NAMES[:1])) == [[1.0, None]]
+
+
+def test_too_many_features_are_an_error(parquet):
+    path = parquet(file_name=["a.jpg"], x=[np.zeros(70_000)])
+    with pytest.raises(ValueError, match=r"f\.parquet has 70,000 features per picture, more than 65,536"):
+        read_features(path, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"file_name": NAMES, "x": [["a"], ["b"], ["c"]]}, "needs columns of numbers or one column of lists"),
+        ({"file_name": NAMES, "x": [[[1.0]]] * 3}, "needs columns of numbers or one column of lists"),
+        (
+            {"file_name": pa.array([2**31 - 1] * 3, pa.int32()).view(pa.date32()), "x": [1, 2, 3]},
+            "must be text, not date",
+        ),
+        ({"file_name": pa.array([b"\xff"] * 3).view(pa.string()), "x": [1, 2, 3]}, "cannot be read as Parquet"),
+    ],
+)
+def test_strange_types_are_an_error(parquet, columns, message):
+    with pytest.raises(ValueError, match=rf"f\.parquet.*{message}"):
+        read_features(parquet(**columns), NAMES)
+
+
+def test_two_columns_of_a_name_are_an_error(tmp_path):
+    table = pa.Table.from_arrays([pa.array(NAMES), pa.array([1, 2, 3]), pa.array([1, 2, 3])], ["file_name", "x", "x"])
+    pq.write_table(table, tmp_path / "f.parquet")
+    with pytest.raises(ValueError, match="two columns 'x'"):
+        read_features(tmp_path / "f.parquet", NAMES)

@@ -2,13 +2,19 @@
 
 import json
 import os
+import socket
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from pictopic.corpus.image_folder import picture_names
 from pictopic.corpus.source import read_source
+from pictopic.files import csv_text
 from pictopic.words.tags import TagRules
 
 
@@ -38,6 +44,66 @@ def _csv(folder, *lines):
 
 def _column(source, name):
     return source.rows[name].to_pylist()
+
+
+# Limits.
+
+_MANY = [f"tag{k}" for k in range(1_500)]
+
+
+def _many_in_xmp(folder):
+    _picture(folder / "a.jpg", xmp=_xmp("</rdf:li><rdf:li>".join(_MANY)))
+
+
+def _many_in_a_sidecar(folder):
+    (folder / "a.xmp").write_bytes(_xmp("</rdf:li><rdf:li>".join(_MANY)))
+
+
+def _many_in_csv(folder):
+    _csv(folder, "file_name,tags", f"a.jpg,{';'.join(_MANY)}", "b.jpg,sea")
+
+
+def _many_in_jsonl(folder):
+    rows = [{"file_name": "a.jpg", "tags": _MANY}, {"file_name": "b.jpg", "tags": "sea"}]
+    (folder / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+
+def _many_in_parquet(folder):
+    rows = [{"file_name": "a.jpg", "tags": _MANY}, {"file_name": "b.jpg", "tags": ["sea"]}]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "metadata.parquet")
+
+
+@pytest.mark.parametrize("write", [_many_in_xmp, _many_in_a_sidecar, _many_in_csv, _many_in_jsonl, _many_in_parquet])
+def test_a_picture_has_at_most_a_thousand_tags(folder, write):
+    write(folder)
+    with pytest.warns(UserWarning, match=r"1 picture has more than 1,000 tags.*a\.jpg") as told:
+        source = read_source(folder)
+    assert _column(source, "tags")[0] == _MANY[:1_000]
+    assert len(told) == 1
+
+
+def test_one_warning_counts_all_pictures_whose_tags_or_labels_were_cut(folder):
+    rows = [f"{name}.jpg,{'x' * 300},{'y' * 300}" for name in "abc"]
+    with pytest.warns(UserWarning, match=r"3 pictures have .*the first: a\.jpg") as told:
+        source = read_source(_csv(folder, "file_name,tags,label", *rows))
+    assert _column(source, "tags") == [["x" * 200]] * 3
+    assert _column(source, "labels") == [["y" * 200]] * 3
+    assert len(told) == 1
+
+
+def test_a_picture_has_at_most_a_thousand_labels(folder):
+    with pytest.warns(UserWarning, match="1 picture has"):
+        source = read_source(_csv(folder, "file_name,labels", f"a.jpg,{';'.join(_MANY)}"))
+    assert _column(source, "labels") == [_MANY[:1_000]]
+
+
+def test_a_name_that_no_file_can_have_is_skipped(folder):
+    source = read_source(_csv(folder, "file_name,tags", "a" * 10_000 + ",sea", "b,sky"), pictures="none")
+    assert _column(source, "file_name") == ["b"]
+    ((name, reason),) = source.skipped
+    assert set(name) == {"a", "."}
+    assert len(name) < 5_000
+    assert reason == "its name is longer than 4,096 characters"
 
 
 # With metadata.
@@ -308,6 +374,127 @@ def test_a_name_that_is_not_utf8_is_skipped(tmp_path):
     except OSError:
         pytest.skip("this file system has UTF-8 names only")
     assert read_source(tmp_path).skipped == [("caf\\udce9.jpg", "its name is not UTF-8")]
+
+
+@pytest.mark.parametrize("name", ["loop", "loop.jpg"])
+def test_a_link_to_itself_is_skipped(tmp_path, name):
+    _picture(tmp_path / "a.jpg")
+    (tmp_path / name).symlink_to(name)
+    source = read_source(tmp_path)
+    assert _column(source, "file_name") == ["a.jpg"]
+    assert source.skipped == [(name, "cannot be opened: Too many levels of symbolic links")]
+
+
+def test_a_link_to_nothing_is_skipped(tmp_path):
+    _picture(tmp_path / "a.jpg")
+    (tmp_path / "b.jpg").symlink_to("nothing.jpg")
+    assert read_source(tmp_path).skipped == [("b.jpg", "missing")]
+
+
+@contextmanager
+def _without_privileges():
+    """Permissions do not hold for root."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that other users can read, unlike those of pytest."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)  # noqa: S103
+        yield Path(name)
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="needs permissions")
+@pytest.mark.parametrize("mode", [0o000, 0o444, 0o311])
+@pytest.mark.parametrize("metadata", [True, False])
+def test_a_folder_without_permission_is_skipped(open_folder, mode, metadata):
+    _picture(open_folder / "sub" / "a.jpg")
+    _picture(open_folder / "b.jpg")
+    if metadata:
+        _csv(open_folder, "file_name,tags", "b.jpg,sea")
+    os.chmod(open_folder / "sub", mode)
+    with _without_privileges():
+        source = read_source(open_folder)
+    os.chmod(open_folder / "sub", 0o700)
+    assert _column(source, "file_name") == ["b.jpg"]
+    expected = {0o000: "sub", 0o444: "sub/a.jpg", 0o311: "sub"}[mode]
+    assert source.skipped == ([] if metadata else [(expected, "cannot be opened: Permission denied")])
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="needs permissions")
+def test_a_picture_without_permission_is_listed_and_has_no_keywords(open_folder):
+    _picture(open_folder / "a.jpg", xmp=_xmp("Sea"))
+    os.chmod(open_folder / "a.jpg", 0)
+    with _without_privileges():
+        source = read_source(open_folder)
+    assert _column(source, "tags") == [[]]
+
+
+def test_a_folder_that_disappears_while_it_is_listed_is_skipped(tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        _picture(tmp_path / name / "x.jpg")
+    _picture(tmp_path / "y.jpg")
+    scandir, gone = os.scandir, []
+
+    def scan(folder):
+        entries = scandir(folder)
+        if Path(folder) != tmp_path and not gone:
+            gone.append("b" if Path(folder).name == "a" else "a")
+            (tmp_path / gone[0] / "x.jpg").unlink()
+            (tmp_path / gone[0]).rmdir()
+        return entries
+
+    monkeypatch.setattr("os.scandir", scan)
+    source = read_source(tmp_path)
+    assert source.skipped == [(gone[0], "missing")]
+    assert len(source) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_what_is_no_file_is_skipped(tmp_path):
+    _picture(tmp_path / "a.jpg")
+    os.mkfifo(tmp_path / "pipe.jpg")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket.jpg"))
+        assert read_source(tmp_path).skipped == [("pipe.jpg", "not a file"), ("socket.jpg", "not a file")]
+
+
+def test_folders_can_be_nested_deeply(tmp_path):
+    folders = ["d/" * depth for depth in range(1, 1_501)]  # more than Python's functions can be
+    for folder in folders:
+        (tmp_path / folder).mkdir()
+    (tmp_path / folders[-1] / "a.jpg").touch()
+    try:
+        assert picture_names(tmp_path) == ([folders[-1] + "a.jpg"], [])
+    finally:  # pytest cannot remove them
+        (tmp_path / folders[-1] / "a.jpg").unlink()
+        for folder in reversed(folders):
+            (tmp_path / folder).rmdir()
+
+
+_STRANGE = ["a\rb", "a\nb", 'a"b', "a,b", "a;b", " a ", "'a'", "a\tb", "a\u2028b", "#a", "[a]", "a\\b", "%s", "=1+1"]
+
+
+@pytest.mark.parametrize("how", ["pictures", "csv", "jsonl"])
+def test_names_with_strange_characters_are_listed(tmp_path, how):
+    names = [f"x{name}.jpg" for name in _STRANGE]
+    for name in names:
+        _picture(tmp_path / name)
+    if how == "csv":
+        (tmp_path / "metadata.csv").write_bytes(csv_text([("file_name",), *((name,) for name in names)]).encode())
+    elif how == "jsonl":
+        (tmp_path / "metadata.jsonl").write_text("\n".join(json.dumps({"file_name": name}) for name in names))
+    source = read_source(tmp_path)
+    assert sorted(_column(source, "file_name")) == sorted(names)
+    assert source.skipped == []
 
 
 @pytest.mark.parametrize("option", ["label_column", "tags_column", "split_column"])

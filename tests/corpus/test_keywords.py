@@ -1,6 +1,7 @@
 """Keywords in pictures and beside them."""
 
 import io
+import os
 import struct
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, PngImagePlugin
 
-from pictopic.corpus.keywords import keywords, xmp_keywords
+from pictopic.corpus.keywords import keywords, write_sidecar, xmp_keywords
 
 _HEAD = '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
 
@@ -110,6 +111,32 @@ def test_sidecars_that_are_links_are_not_read(tmp_path):
     (tmp_path / "other").write_bytes(_xmp("secret"))
     (tmp_path / "a.xmp").symlink_to(tmp_path / "other")
     assert keywords(tmp_path / "a.jpg") == []
+
+
+def test_a_packet_is_read_until_there_are_too_many_keywords():
+    assert xmp_keywords(_xmp(*range(180_000))) == [str(k) for k in range(1_001)]
+
+
+def test_keywords_that_are_repeated_are_one():
+    assert xmp_keywords(_xmp(*["sea"] * 5_000, "sky")) == ["sea", "sky"]
+
+
+def test_of_a_keyword_of_megabytes_only_the_start_is_read():
+    (word,) = xmp_keywords(_xmp("x" * 1_000_000))
+    assert 200 < len(word) < 10_000
+
+
+def test_of_many_iptc_keywords_the_first_are_read(tmp_path):
+    _jpeg_with_iptc(tmp_path / "a.jpg", *[str(k).encode() for k in range(5_000)])
+    assert keywords(tmp_path / "a.jpg") == [str(k) for k in range(1_001)]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_in_place_of_a_sidecar_is_left_alone(tmp_path):
+    os.mkfifo(tmp_path / "a.xmp")
+    assert keywords(tmp_path / "a.jpg") == []
+    with pytest.raises(ValueError, match=r"a\.xmp was written by another program"):
+        write_sidecar(tmp_path / "a.jpg", ["sea"])
 
 
 def test_a_missing_or_broken_picture_has_no_keywords(tmp_path):

@@ -5,9 +5,12 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from pictopic.corpus import listing as module
 from pictopic.corpus.listing import SCHEMA, Listing, PictureFolder
+from pictopic.files import is_inside
 
 
 def _source(*rows, **options):
@@ -124,6 +127,23 @@ def test_a_folder_beside_with_the_same_beginning_is_outside(folder):
     (folder.parent / "inside2" / "x.jpg").write_bytes(b"1")
     (folder / "link.jpg").symlink_to(folder.parent / "inside2" / "x.jpg")
     assert PictureFolder(folder).find("link.jpg") == "outside the folder"
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.sampled_from(["", ".", "..", "sub", "a.jpg", "b.jpg", "in", "out", "x", "etc"]), max_size=4).map(
+        "/".join
+    )
+)
+def test_the_rule_is_the_one_of_all_paths(folder, name):
+    for link, target in (("in", "sub"), ("out", "../outside"), ("sub/out", "../../outside")):
+        if not (folder / link).is_symlink():
+            (folder / link).symlink_to(target)
+    found = PictureFolder(folder).find(name)
+    if not isinstance(found, str):
+        assert is_inside(folder, found[0])
+    elif found == "outside the folder":
+        assert not is_inside(folder, name)
 
 
 def test_a_link_to_nothing_is_missing(folder):

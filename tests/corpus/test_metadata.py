@@ -1,12 +1,17 @@
 """Tables in files."""
 
+import json
 import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import strategies as st
 
+from pictopic.corpus import metadata as module
 from pictopic.corpus.metadata import TextLines, open_table
+from pictopic.corpus.source import read_source
 
 
 def _table(tmp_path, name, content):
@@ -41,11 +46,36 @@ def test_short_rows_have_empty_cells_and_empty_lines_are_left_out(tmp_path):
         ("a,a\n1,2\n", "there are two columns 'a'"),
         ("", "is empty"),
         ("a\n" + "x" * 200_000 + "\n", "row 2: field larger than field limit"),
+        ("a\n" + "x" * 10_000_000, "row 2: field larger than field limit"),
+        ('a\n1\n"' + "x\n" * 100_000, "field larger than field limit (131072); is a quote not closed?"),
+        ('a,b\n1,2\n3,"4\n5,6\n', "row 3: a quote is not closed"),
+        ('a,"b\n1,2\n', "row 1: a quote is not closed"),
         ("a\n1\r2\n", "row 2: new-line character"),
     ],
 )
 def test_mistakes_in_csv_name_file_and_row(tmp_path, content, message):
     with pytest.raises(ValueError, match=rf"m\.csv.*{re.escape(message)}"):
+        list(_table(tmp_path, "m.csv", content).rows(["a"]))
+
+
+def test_quotes_inside_a_cell_are_part_of_it(tmp_path):
+    assert list(_table(tmp_path, "m.csv", 'a,b\n5" tall,"x" y\n').rows(["a", "b"])) == [(2, ['5" tall', "x y"])]
+
+
+@pytest.mark.parametrize(("name", "first"), [("m.csv", "a"), ("m.jsonl", '{"a": 1}')])
+def test_a_line_that_does_not_end_is_not_read_into_memory(tmp_path, monkeypatch, name, first):
+    monkeypatch.setattr(module, "_MAX_LINE", 1_000)
+    with pytest.raises(ValueError, match=rf"{name}, row 2: longer than 1,000 bytes"):
+        list(_table(tmp_path, name, first + "\n" + "x" * 2_000).rows(["a"]))
+
+
+def test_csv_may_have_zero_bytes(tmp_path):
+    assert list(_table(tmp_path, "m.csv", "a,b\n1\0,2\n").rows(["a", "b"])) == [(2, ["1\0", "2"])]
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfea", b"\xff\xfe\x00\xd8\x00\x00", b"\xfe\xff\xd8\x00"])
+def test_broken_utf16_is_named(tmp_path, content):
+    with pytest.raises(ValueError, match=r"m\.csv: not UTF-16"):
         list(_table(tmp_path, "m.csv", content).rows(["a"]))
 
 
@@ -75,11 +105,29 @@ def test_json_lines_have_all_columns_of_any_line(tmp_path):
         ('{"a": 1}\n{"a": \n', "row 2: not JSON"),
         ("[1]\n", "row 1: not a JSON object"),
         ("[" * 100_000, "row 1: not JSON"),
+        ('{"a": ' * 100_000, "row 1: not JSON"),
+        ('{"a": ' + "9" * 5_000 + "}", "row 1: not JSON"),
     ],
 )
 def test_mistakes_in_json_name_file_and_row(tmp_path, content, message):
     with pytest.raises(ValueError, match=rf"m\.jsonl, {message}"):
         list(_table(tmp_path, "m.jsonl", content).rows(["a"]))
+
+
+def test_strange_json_is_read(tmp_path):
+    text = '{"a": NaN, "a": 1e400, "b": "x\\u0000\\ud800"}'
+    assert list(_table(tmp_path, "m.jsonl", text).rows(["a", "b"])) == [(1, [float("inf"), "x\0\ud800"])]
+
+
+@pytest.mark.parametrize("depth", [*range(900, 1_000, 7), 10_000])
+def test_deep_lists_are_read_or_an_error_with_their_row(tmp_path, depth):
+    text = json.dumps({"file_name": "a", "tags": "sea"}) + "\n"
+    text += '{"file_name": "b", "tags": ' + "[" * depth + "]" * depth + "}"
+    (tmp_path / "metadata.jsonl").write_text(text)
+    try:
+        assert len(read_source(tmp_path, pictures="none")) == 2
+    except ValueError as error:
+        assert "metadata.jsonl, row 2: not JSON" in str(error)  # noqa: PT017 - either will do
 
 
 def test_parquet_is_read(tmp_path):
@@ -94,6 +142,15 @@ def test_what_is_no_parquet_is_an_error_with_its_name(tmp_path):
         list(_table(tmp_path, "m.parquet", b"PAR1 and so on").rows([]))
 
 
+@pytest.mark.parametrize("separator", [",", "\n,\r"])
+def test_an_error_has_one_line_for_many_columns(tmp_path, separator):
+    (tmp_path / "m.csv").write_text('"' + separator.join(f"column {k}" for k in range(5_000)) + '"\nx\n')
+    with pytest.raises(ValueError, match=r"m\.csv.*the columns are column 0") as error:
+        read_source(tmp_path / "m.csv")
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 700
+
+
 def test_other_extensions_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"extensions \.csv, \.jsonl, \.parquet"):
         _table(tmp_path, "m.xlsx", b"")
@@ -102,3 +159,90 @@ def test_other_extensions_are_refused(tmp_path):
 def test_lines_keep_their_ends(tmp_path):
     (tmp_path / "t").write_bytes(b"\xef\xbb\xbfa\r\nb")
     assert list(TextLines(tmp_path / "t")) == ["a\r\n", "b"]
+
+
+_FIXED = [
+    pa.date32(), pa.time32("s"), pa.time32("ms"), pa.int8(), pa.uint32(), pa.float16(), pa.float32(), pa.bool_(),
+    pa.date64(), pa.time64("us"), pa.time64("ns"), pa.uint64(), pa.float64(), pa.decimal128(38, 3),
+    pa.decimal256(76, 0),
+    *(pa.timestamp(unit, zone) for unit in ("ms", "us", "ns") for zone in (None, "UTC", "+05:00", "Mars/Base")),
+    *(pa.duration(unit) for unit in ("s", "ms", "us", "ns")),
+]  # fmt: skip
+_BINARY = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
+
+
+def _array(kind, content, n):
+    """An array whose values are any bytes."""
+    if kind in _BINARY:
+        values = pa.array(
+            [content[i * len(content) // n : (i + 1) * len(content) // n] for i in range(n)], pa.large_binary()
+        )
+        return values.cast(pa.binary()).view(kind) if kind in _BINARY[::2] else values.view(kind)
+    return pa.Array.from_buffers(kind, n, [None, pa.py_buffer(content)])
+
+
+@st.composite
+def _arrays(draw):
+    kind, n = draw(st.sampled_from(_FIXED + _BINARY)), draw(st.integers(1, 4))
+    array = _array(kind, draw(st.binary(min_size=32 * n, max_size=32 * n)), n)
+    if draw(st.booleans()) and kind != pa.bool_():
+        array = pa.concat_arrays([array, pa.nulls(1, kind)])
+    nesting = draw(st.sampled_from(["none", "list", "struct", "dictionary", "map", "list of struct"]))
+    lists = pa.array(range(len(array) + 1), pa.int32())
+    if nesting == "list":
+        return pa.ListArray.from_arrays(lists, array)
+    if nesting == "struct":
+        return pa.StructArray.from_arrays([array], ["x"])
+    if nesting == "dictionary":
+        return pa.DictionaryArray.from_arrays(pa.array(range(len(array))), array)
+    if nesting == "map":
+        return pa.MapArray.from_arrays(lists, pa.array([str(i) for i in range(len(array))]), array)
+    if nesting == "list of struct":
+        return pa.ListArray.from_arrays(lists, pa.StructArray.from_arrays([array], ["x"]))
+    return array
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(_arrays())
+def test_cells_of_any_type_are_read_or_an_error_with_their_row(tmp_path_factory, array):
+    folder = tmp_path_factory.getbasetemp() / "types"
+    folder.mkdir(exist_ok=True)
+    path = folder / "metadata.parquet"
+    names = [f"{i}.jpg" for i in range(len(array))]
+    try:
+        pq.write_table(pa.table({"file_name": names, "tags": array, "labels": array, "part": array}), path)
+    except (pa.ArrowException, OSError, OverflowError):
+        reject()  # Parquet cannot hold it
+    try:
+        source = read_source(folder, pictures="none", split_column="part")
+        assert source.rows["file_name"].to_pylist() == names
+    except ValueError as error:
+        assert re.search(r"metadata\.parquet(, row [1-5]:| has no row| cannot be read)", str(error))  # noqa: PT017
+        assert "\n" not in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.duration("s")])
+def test_dates_that_python_does_not_know_are_read_all_the_same(tmp_path, kind):
+    number = pa.array([2**31 - 1], pa.int32()) if kind == pa.date32() else pa.array([2**62], pa.int64())
+    pq.write_table(pa.table({"file_name": ["a"], "tags": ["sea"], "label": number.view(kind)}), tmp_path / "m.parquet")
+    (row,) = read_source(tmp_path / "m.parquet").rows.to_pylist()
+    assert isinstance(row["labels"][0], str)
+
+
+def test_text_in_parquet_that_is_not_utf8_is_read(tmp_path):
+    text = pa.array([b"caf\xe9", b"sea"]).view(pa.string())
+    pq.write_table(pa.table({"file_name": ["a", "b"], "tags": text}), tmp_path / "m.parquet")
+    assert read_source(tmp_path / "m.parquet").rows["tags"].to_pylist() == [["caf\ufffd"], ["sea"]]
+
+
+def test_two_parquet_columns_of_a_name_are_an_error(tmp_path):
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], ["tags", "tags"])
+    pq.write_table(table, tmp_path / "m.parquet")
+    with pytest.raises(ValueError, match=r"m\.parquet: there are two columns 'tags'"):
+        read_source(tmp_path / "m.parquet")
+
+
+@pytest.mark.parametrize("name", ["a.b", "tags.list.element", "ä ö", "x\ny", "\0", ""])
+def test_parquet_columns_of_any_name_are_read(tmp_path, name):
+    pq.write_table(pa.table({"file_name": ["a"], "tags": [["sea"]], name: ["x"]}), tmp_path / "m.parquet")
+    assert read_source(tmp_path / "m.parquet", label_column=name).rows["labels"].to_pylist() == [["x"]]

@@ -139,3 +139,52 @@ def test_a_text_that_ends_too_early_is_an_error(flickr):
     np.savez(path, data=matrix.data[:9], indices=matrix.indices, indptr=matrix.indptr, shape=np.array([5, N_TAGS]))
     with pytest.raises(ValueError, match="ends too early"):
         list(_read(flickr[0]).counts.blocks(9))
+
+
+def _blocks(folder):
+    return list(_read(folder).counts.blocks(100))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"data": [1.5]}, {"data": [2**40]}, {"data": [-1]}, {"data": ["x"]}, {"indices": [99]}, {"indices": [1.0]},
+     {"indptr": [1, 1, 1, 1, 1, 1]}, {"indptr": [0, 2**62, 1, 1, 1, 1]}, {"indptr": [0]}, {"indptr": [0.0] * 6},
+     {"shape": [5]}, {"shape": [5.0, 5.0]}, {"shape": [5, 2**62]}, {"shape": None}, {"data": None}],
+    ids=str,
+)  # fmt: skip
+def test_damaged_tags_are_an_error_with_the_file(flickr, damage):
+    parts = {"data": [1], "indices": [0], "indptr": [0, 1, 1, 1, 1, 1], "shape": [5, N_TAGS]} | damage
+    path = flickr[0] / "text" / "text_all_2000_labelled.npz"
+    np.savez(path, **{name: np.array(values) for name, values in parts.items() if values is not None})
+    with pytest.raises(ValueError, match=r"text_all_2000_labelled\.npz"):
+        _blocks(flickr[0])
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more", b"broken"])
+@pytest.mark.parametrize(
+    "name",
+    ["labels.npy", "text/text_all_2000_labelled.npz", "splits/train_indices_1.npy",
+     "image/labelled/combined-00001-of-00100.npy"],
+)  # fmt: skip
+def test_broken_files_are_named(flickr, name, content):
+    (flickr[0] / name).write_bytes(content)
+    with pytest.raises(ValueError, match=name.split("/")[-1]):
+        _blocks(flickr[0])
+
+
+@pytest.mark.parametrize("name", ["labels.npy", "splits/train_indices_1.npy"])
+@pytest.mark.parametrize("array", [np.zeros((), int), np.array(["a", "b", "c", "d", "e"]), np.array([0.5])])
+def test_arrays_of_another_kind_are_named(flickr, name, array):
+    if array.shape == () and name != "labels.npy":
+        array = array.astype(float)
+    np.save(flickr[0] / name, array)
+    with pytest.raises(ValueError, match=name.split("/")[-1]):
+        _blocks(flickr[0])
+
+
+@pytest.mark.parametrize("cut", range(40, 800, 90))
+def test_a_cut_off_archive_is_named(flickr, cut):
+    path = flickr[0] / "text" / "text_all_2000_labelled.npz"
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(ValueError, match=r"text_all_2000_labelled\.npz is damaged"):
+        _blocks(flickr[0])

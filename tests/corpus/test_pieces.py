@@ -74,12 +74,13 @@ def test_a_damaged_piece_is_found_out(paths, tmp_path, rng, damage):
 
 def test_a_machine_that_sees_none_of_the_pictures_says_so(tmp_path):
     with pytest.raises(FileNotFoundError, match="must be there under the same path on every machine"):
-        count_words([str(tmp_path / "elsewhere" / "a.jpg")], OPTIONS, np.eye(128)[:5])
+        count_words([str(tmp_path / "elsewhere" / "a.jpg")], OPTIONS, np.eye(128)[:5], str(tmp_path / "elsewhere"))
 
 
 def test_drawn_descriptors_are_the_pictures_own(paths):
     sample = Sample(11)
-    sample.add(draw_descriptors(paths, [7, 8, 9, 10], OPTIONS, seed=0, size=11, limit=1.0))
+    folder = os.path.dirname(paths[0])
+    sample.add(draw_descriptors(paths, [7, 8, 9, 10], OPTIONS, seed=0, size=11, limit=1.0, folder=folder))
     drawn = sample.drawn()
     assert len(drawn.keys) == 11
     assert set(drawn.pictures) <= {7, 9, 10}

@@ -5,7 +5,9 @@ import pytest
 from PIL import Image
 
 from pictopic.corpus import source as module
+from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.source import read_source
+from tests.corpus.conftest import WORDS
 
 
 def _write(path, text=""):
@@ -86,3 +88,14 @@ def test_without_pictures_metadata_are_needed(tmp_path):
 def test_other_ways_with_pictures_are_an_error(tmp_path):
     with pytest.raises(ValueError, match="'auto' or 'none'"):
         read_source(tmp_path, pictures="some")
+
+
+@pytest.mark.parametrize("given", ["link", "link/metadata.csv"])
+def test_a_folder_behind_a_link_is_read_and_its_pictures_are_found_again(photos, tmp_path, given):
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "deep" / "er" / "link").symlink_to(photos)
+    source = read_source(tmp_path / "deep" / "er" / given)
+    assert len(source) == 12
+    assert (source.folder / source.rows["file_name"][0].as_py()).samefile(photos / "0.jpg")
+    corpus = Corpus.build(source, tmp_path / "corpus", **WORDS)
+    assert [path.resolve() for path in corpus.paths] == [photos / name for name in corpus.file_names]

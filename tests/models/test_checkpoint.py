@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import pictopic
-from pictopic import Checkpoint, DeepDocNADE, SupDeepDocNADE
+from pictopic import Checkpoint, DeepDocNADE, DocNADE, SupDeepDocNADE, SupDocNADE
+from pictopic.models.run import Run
 
 
 def save(checkpoint, step):
@@ -66,6 +67,36 @@ def test_a_disk_that_is_full_costs_a_warning_and_keeps_the_one_before(tmp_path, 
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_half_written_ones_of_killed_processes_are_swept(tmp_path):
+    checkpoint = Checkpoint(tmp_path)
+    save(checkpoint, 1)
+    (tmp_path / ".checkpoint-99999.tmp").write_bytes(b"half")
+    assert loaded_step(checkpoint) == 1
+    assert [path.name for path in tmp_path.iterdir()] == [checkpoint.names()[0]]
+
+
+def test_a_checkpoint_and_its_name_are_on_the_disk_before_older_ones_are_deleted(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr("pictopic.models.checkpoint.sync_file", lambda path: synced.append(path.name))
+    monkeypatch.setattr(
+        "pictopic.models.checkpoint.sync_folder", lambda folder: synced.append(len(list(folder.iterdir())))
+    )
+    checkpoint = Checkpoint(tmp_path, keep=1)
+    save(checkpoint, 1)
+    save(checkpoint, 2)
+    temporary = f".checkpoint-{os.getpid()}.tmp"
+    assert synced == [temporary, 1, temporary, 2]
+    assert len(checkpoint.names()) == 1
+
+
+def test_one_of_the_same_step_takes_the_place_of_the_one_before(tmp_path):
+    checkpoint = Checkpoint(tmp_path, keep=5)
+    for number in range(8):  # in whatever order their hashes are
+        checkpoint.save(3, epoch=1, tensors={"a": torch.full((3,), float(number))}, state={"step": number})
+        assert loaded_step(checkpoint) == number
+        assert len(checkpoint.names()) == 1
+
+
 def test_a_checkpoint_is_due_after_minutes_or_epochs(tmp_path, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
@@ -104,6 +135,19 @@ def same(one, two):
     assert {k: v for k, v in one.history_.items() if k != "seconds"} == {
         k: v for k, v in two.history_.items() if k != "seconds"
     }
+
+
+def arrays(model):
+    return model._get_arrays()
+
+
+def same_model(one, two):
+    assert arrays(one).keys() == arrays(two).keys()
+    for name, array in arrays(one).items():
+        np.testing.assert_array_equal(array, arrays(two)[name], err_msg=name)
+    for name in ("nll", "class_loss", "validation_score"):
+        assert one.history_[name] == two.history_[name]
+    assert (one.n_iter_, one.best_validation_score_) == (two.n_iter_, two.best_validation_score_)
 
 
 class StoppedError(Exception):
@@ -169,6 +213,115 @@ def test_a_loss_that_is_not_finite_keeps_the_checkpoint_and_names_the_rows(topic
         model.fit(X)
     tensors, _ = Checkpoint(tmp_path).load()
     assert all(torch.isfinite(tensor).all() for tensor in tensors.values())
+
+
+SHALLOW = {"n_components": 6, "max_iter": 8, "random_state": 3, "batch_size": 16}
+
+
+def trainer_class(model):
+    from pictopic.models.softmax_output import SoftmaxTrainer
+    from pictopic.models.tree_output import TreeTrainer
+
+    return TreeTrainer if model.output == "tree" else SoftmaxTrainer
+
+
+def stop_after(monkeypatch, kind, steps, error):
+    learn, done = kind.learn, []
+
+    def stopping(self, *minibatch):
+        done.append(1)
+        if len(done) > steps:
+            raise error
+        return learn(self, *minibatch)
+
+    monkeypatch.setattr(kind, "learn", stopping)
+
+
+@pytest.mark.parametrize("output", ["tree", "softmax"])
+@pytest.mark.parametrize("options", [{}, {"solver": "sgd"}, {"solver": "sgd", "batch_size": 1}, {"averaging": None}])
+@pytest.mark.parametrize("kind", [DocNADE, SupDocNADE])
+def test_a_shallow_run_that_was_stopped_ends_with_the_same_model(topics, tmp_path, monkeypatch, kind, options, output):
+    options = SHALLOW | {"output": output} | options
+    uninterrupted = kind(**options).fit(*topics)
+    run = Run(Checkpoint(tmp_path, minutes=0))
+    for steps in (1, 4, 11):
+        with monkeypatch.context() as patch:
+            stop_after(patch, trainer_class(kind(**options)), steps, StoppedError)
+            with pytest.raises(StoppedError):
+                kind(**options).fit(*topics, run=run)
+    same_model(kind(**options).fit(*topics, run=run), uninterrupted)
+
+
+@pytest.mark.parametrize("output", ["tree", "softmax"])
+def test_ctrl_c_writes_a_checkpoint_from_which_the_same_model_comes(topics, tmp_path, monkeypatch, output):
+    options = SHALLOW | {"output": output}
+    run = Run(Checkpoint(tmp_path, minutes=1000), raise_on_interrupt=True)
+    with monkeypatch.context() as patch:
+        stop_after(patch, trainer_class(SupDocNADE(**options)), 7, KeyboardInterrupt)
+        with pytest.raises(KeyboardInterrupt):
+            SupDocNADE(**options).fit(*topics, run=run)
+    (name,) = run.checkpoint.names()
+    assert name.startswith("checkpoint-000000007-")
+    same_model(SupDocNADE(**options).fit(*topics, run=run), SupDocNADE(**options).fit(*topics))
+
+
+def test_ctrl_c_while_the_held_out_part_is_looked_at_loses_no_score(topics, tmp_path, monkeypatch):
+    scored, score = [], SupDocNADE._validation_score
+
+    def impatient(self, *arguments):
+        scored.append(1)
+        if len(scored) == 3:
+            raise KeyboardInterrupt
+        return score(self, *arguments)
+
+    run = Run(Checkpoint(tmp_path, minutes=1000), raise_on_interrupt=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(SupDocNADE, "_validation_score", impatient)
+        with pytest.raises(KeyboardInterrupt):
+            SupDocNADE(**SHALLOW).fit(*topics, run=run)
+    same_model(SupDocNADE(**SHALLOW).fit(*topics, run=run), SupDocNADE(**SHALLOW).fit(*topics))
+
+
+@pytest.mark.parametrize("kind", [DocNADE, SupDocNADE, DeepDocNADE, SupDeepDocNADE])
+def test_a_run_that_has_ended_is_not_trained_again(topics, tmp_path, monkeypatch, kind):
+    options = {"n_components": 6, "max_iter": 60, "n_iter_no_change": 1, "random_state": 0, "learning_rate": 0.05}
+    run = Run(Checkpoint(tmp_path, minutes=1000))
+    topics = topics[0], np.random.RandomState(1).permutation(topics[1])  # nothing to learn about classes
+    model = kind(**options).fit(*topics, run=run)
+    assert model.stop_reason_ == "converged"
+    monkeypatch.setattr("pictopic.models.training._minibatches", None)
+    again = kind(**options).fit(*topics, run=run)
+    same_model(again, model)
+    assert again.stop_reason_ == "converged"
+
+
+def test_a_run_can_be_finished_with_its_best_model(topics, tmp_path, monkeypatch):
+    run = Run(Checkpoint(tmp_path, minutes=1000), raise_on_interrupt=True)
+    with monkeypatch.context() as patch:
+        stop_after(patch, trainer_class(SupDocNADE(**SHALLOW)), 17, KeyboardInterrupt)  # three epochs and two steps
+        with pytest.raises(KeyboardInterrupt):
+            SupDocNADE(**SHALLOW).fit(*topics, run=run)
+    finished = SupDocNADE(**SHALLOW).fit(*topics, run=Run(run.checkpoint, finish=True))
+    assert (finished.stop_reason_, finished.n_iter_) == ("interrupted", 3)
+    three = SupDocNADE(**SHALLOW | {"max_iter": 3}).fit(*topics)
+    for name, array in arrays(finished).items():
+        np.testing.assert_array_equal(array, arrays(three)[name])
+
+
+def test_a_shallow_run_without_a_random_state_goes_on_with_the_numbers_it_began_with(topics, tmp_path):
+    options = SHALLOW | {"random_state": None}
+    run = Run(Checkpoint(tmp_path))
+    same_model(SupDocNADE(**options).fit(*topics, run=run), SupDocNADE(**options).fit(*topics, run=run))
+
+
+@pytest.mark.parametrize("change", [{"dropout": 0.1}, {"random_state": 4}, "data"])
+def test_a_checkpoint_of_another_shallow_run_is_refused(topics, tmp_path, change):
+    X, y = topics
+    run = Run(Checkpoint(tmp_path))
+    SupDocNADE(**SHALLOW).fit(X, y, run=run)
+    other = SHALLOW if change == "data" else SHALLOW | change
+    with pytest.raises(ValueError, match="has a checkpoint of another run"):
+        SupDocNADE(**other).fit(X + 1 if change == "data" else X, y, run=run)
 
 
 _KILLED = """

@@ -1,7 +1,10 @@
+import contextlib
 import hashlib
 import json
+import os
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -84,7 +87,7 @@ def test_saving_again_replaces_the_model(topics, tmp_path):
     fitted(topics, n_components=7).save(tmp_path / "model")
     assert pictopic.load(tmp_path / "model").n_components == 7
     names = sorted(p.name.partition("-")[0] for p in (tmp_path / "model").iterdir())
-    assert names == ["README.md", "config.json", "model"]
+    assert names == ["README.md", "config.json", "model", "timings.json"]
 
 
 _SAVE_FOR_EVER = """
@@ -175,7 +178,7 @@ def _other_shape(folder):
         (lambda f: arrays_of(f).unlink(), "there is no model-"),
         (lambda f: (f / "config.json").unlink(), "is not a model"),
         (lambda f: (f / "config.json").write_text('{"format_ver'), "damaged"),
-        (lambda f: (f / "config.json").write_text("[]"), "no format_version"),
+        (lambda f: (f / "config.json").write_text("[]"), "not a JSON object"),
         (lambda f: _change_config(f, format_version=99), "update pictopic"),
         (lambda f: _change_config(f, model="os.system"), "unknown model"),
         (lambda f: _change_config(f, options={"n_components": 5, "output": "tree", "evil": 1}), "does not take"),
@@ -190,3 +193,152 @@ def test_damaged_tampered_or_newer_model_gives_a_clear_error(topics, tmp_path, d
     damage(tmp_path / "model")
     with pytest.raises(ValueError, match=message):
         pictopic.load(tmp_path / "model")
+
+
+def test_a_saved_model_is_replaced_under_a_lock(topics, tmp_path):
+    from pictopic.files import LockedError, lock_beside
+
+    model, seen = fitted(topics), []
+
+    def another():
+        try:
+            with lock_beside(tmp_path / "model", timeout=0.05):
+                seen.append("free")
+        except LockedError:
+            seen.append("locked")
+
+    def arrays():
+        thread = threading.Thread(target=another)
+        thread.start()
+        thread.join()
+        return type(model)._get_arrays(model)
+
+    model._get_arrays = arrays
+    model.save(tmp_path / "model")
+    assert seen == ["locked"]
+
+
+def test_what_killed_saves_left_is_removed_and_what_is_not_ours_stays(topics, tmp_path):
+    fitted(topics).save(tmp_path / "model")
+    ours, others = (
+        [".abcd_123.tmp", "model-0123456789abcdef.safetensors"],
+        ["notes.txt", ".hidden", "model-1.safetensors"],
+    )
+    for name in ours + others:
+        (tmp_path / "model" / name).write_text("x")
+    fitted(topics).save(tmp_path / "model")
+    names = {path.name for path in (tmp_path / "model").iterdir()}
+    assert names & {*ours, *others} == set(others)
+    assert pictopic.load(tmp_path / "model").n_components == 5
+
+
+@pytest.mark.parametrize("call", range(4))
+def test_a_save_that_is_interrupted_anywhere_leaves_a_model(topics, tmp_path, monkeypatch, call):
+    fitted(topics).save(tmp_path / "model")
+    replace, calls = os.replace, []
+
+    def interrupted(source, target):
+        calls.append(target)
+        if len(calls) > call:
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+        patch.setattr("os.replace", interrupted)
+        fitted(topics, n_components=7).save(tmp_path / "model")
+    assert pictopic.load(tmp_path / "model").n_components in (5, 7)
+
+
+def test_a_model_that_is_replaced_while_it_is_read_is_read_again(topics, tmp_path, monkeypatch):
+    from pictopic.models import persistence
+
+    fitted(topics).save(tmp_path / "model")
+    read, reads = persistence._read_tensors, []
+
+    def replaced_meanwhile(folder, config):
+        reads.append(1)
+        if len(reads) == 1:
+            fitted(topics, n_components=7).save(folder)
+        return read(folder, config)
+
+    monkeypatch.setattr(persistence, "_read_tensors", replaced_meanwhile)
+    assert pictopic.load(tmp_path / "model").n_components == 7
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [
+        ("learnt", "n_features_in_", 2**40), ("learnt", "n_features_in_", True), ("learnt", "mean_length_", 0),
+        ("learnt", "mean_length_", float("nan")), ("learnt", "n_iter_", -1), ("learnt", "history_", {"nll": 1}),
+        ("learnt", "best_validation_score_", 10**400), ("learnt", "multi_label_", None),
+        ("classes", "dtype", "<U99999999999"), ("classes", "dtype", "V8"), ("classes", "values", [["a"], ["b"]]),
+        ("classes", "values", ["a", "a"]), ("classes", "dtype", "<i8"),
+        ("options", "n_jobs", 10**9), ("options", "device", "; rm"), ("options", "learning_rate", float("inf")),
+        ("options", "n_annotation_words", 99), ("options", "n_components", 10**18),
+    ],
+)  # fmt: skip
+def test_a_config_with_a_wrong_value_is_refused_in_one_line(topics, tmp_path, section, key, value):
+    fitted(topics).save(tmp_path / "model")
+    path = tmp_path / "model" / "config.json"
+    config = json.loads(path.read_text())
+    config[section][key] = value
+    path.write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"^[^\n]*(damaged|does not take)[^\n]*$"):
+        pictopic.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("components_", lambda a: a * np.float32(np.nan)),
+        ("components_", lambda a: a.astype(np.float64)),
+        ("word_of_leaf", lambda a: a * 0),
+        ("word_of_leaf", lambda a: a + 2**40),
+        ("word_of_leaf", lambda a: a.astype(np.float32)),
+    ],
+)
+def test_a_model_with_a_wrong_array_is_refused(topics, tmp_path, name, change):
+    from safetensors.numpy import load_file, save
+
+    fitted(topics).save(tmp_path / "model")
+    path = arrays_of(tmp_path / "model")
+    arrays = load_file(path)
+    arrays[name] = np.ascontiguousarray(change(arrays[name]))
+    content = save(arrays)
+    path.write_bytes(content)
+    _change_config(tmp_path / "model", tensors_sha256=hashlib.sha256(content).hexdigest())
+    with pytest.raises(ValueError, match=f"damaged: {name} (should be|has values|must hold)"):
+        pictopic.load(tmp_path / "model")
+
+
+def test_a_model_of_a_device_that_is_not_here_runs_on_the_cpu(topics, tmp_path):
+    model = fitted(topics, output="softmax")
+    model.save(tmp_path / "model")
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    _change_config(tmp_path / "model", options=config["options"] | {"device": "cuda:99"})
+    with pytest.warns(UserWarning, match="no device 'cuda:99' here"):
+        loaded = pictopic.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.transform(topics[0]), model.transform(topics[0]))
+
+
+def test_equal_fits_give_equal_files_but_for_their_timings(topics, tmp_path):
+    for name in ("one", "other"):
+        fitted(topics).save(tmp_path / name)
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "other").iterdir())
+    for name in set(names) - {"timings.json"}:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
+
+
+@pytest.mark.parametrize("text", [None, "{", '{"tensors": "another", "seconds": [1, 2, 3]}', '{"seconds": [1]}'])
+def test_a_model_without_its_timings_is_a_model(topics, tmp_path, text):
+    model = fitted(topics)
+    model.save(tmp_path / "model")
+    path = tmp_path / "model" / "timings.json"
+    assert pictopic.load(tmp_path / "model").history_ == model.history_
+    path.unlink()
+    if text is not None:
+        path.write_text(text)
+    loaded = pictopic.load(tmp_path / "model")
+    assert np.isnan(loaded.history_["seconds"]).tolist() == [True] * 3
+    assert loaded.history_["nll"] == model.history_["nll"]

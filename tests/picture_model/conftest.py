@@ -50,6 +50,16 @@ def model(patterns) -> PictureModel:
 
 
 @pytest.fixture(scope="session")
+def plain_model(tmp_path_factory) -> PictureModel:
+    """A deep model of pictures with neither tags nor classes; not to be changed."""
+    folder = tmp_path_factory.mktemp("plain") / "photos"
+    folder.mkdir()
+    for number in range(100):
+        Image.fromarray(pattern(number)[0]).save(folder / f"{number}.png")
+    return PictureModel(**QUICK).fit(folder)
+
+
+@pytest.fixture(scope="session")
 def deep_model(model) -> PictureModel:
     """A deep one of the same; not to be changed."""
     return PictureModel(**QUICK, model="deep").fit(model.corpus_)

@@ -46,6 +46,13 @@ def test_many_pictures_get_the_same_answers_as_one_after_the_other(model):
     assert [names(own) for own in together] == [names(own) for own in alone]
 
 
+def test_a_thousand_known_tags_are_looked_at(model):
+    unknown = [f"unknown {k}" for k in range(1_000)]
+    picture = pattern(201)[0]
+    assert model.annotate(picture, k=4, tags=[*unknown, "lines"]) == model.annotate(picture, k=4)
+    assert "lines" not in names(model.annotate(picture, k=4, tags=[*unknown[:999], "lines"]))
+
+
 def test_annotate_gives_exactly_k_tags_with_shares_of_one(model):
     answer = model.annotate(pattern(201)[0], k=4)
     assert len(answer) == 4

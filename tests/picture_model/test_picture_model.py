@@ -1,10 +1,9 @@
-import json
-
 import numpy as np
 import pytest
 
 from pictopic import Corpus, PictureModel
 from pictopic.tasks.decisions import Decisions
+from pictopic.tasks.fitting import choose_parts
 from tests.corpus.conftest import write_metadata
 from tests.picture_model.conftest import QUICK, pattern, write_patterns
 
@@ -56,7 +55,7 @@ def test_a_saved_deep_model_gives_the_same_answers(deep_model, tmp_path):
 def test_a_saved_model_replaces_an_older_one(model, tmp_path):
     model.save(tmp_path / "model")
     model.save(tmp_path / "model")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".model.lock", "model"]
 
 
 def test_something_else_is_not_overwritten(model, tmp_path):
@@ -70,7 +69,7 @@ def test_a_failed_save_leaves_the_old_model(model, tmp_path, monkeypatch):
     monkeypatch.setattr("pictopic.tasks.retrieve.Index.save", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
         model.save(tmp_path / "model")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".model.lock", "model"]
     assert PictureModel.load(tmp_path / "model", n_jobs=1).classify(pattern(201)[0])
 
 
@@ -80,42 +79,6 @@ def test_pictures_that_have_moved_are_found_where_one_says(tmp_path):
     folder.rename(tmp_path / "elsewhere")
     model = PictureModel.load(tmp_path / "model", pictures=tmp_path / "elsewhere", n_jobs=1)
     assert len(model.search("3.png", k=3)) == 3
-
-
-@pytest.mark.parametrize("name", ["picture_model.json", "head.skops", "rows.npy", "index/index.json"])
-def test_a_missing_file_is_found_out(model, tmp_path, name):
-    model.save(tmp_path / "model")
-    (tmp_path / "model" / name).unlink()
-    with pytest.raises(ValueError, match="model"):
-        PictureModel.load(tmp_path / "model")
-
-
-@pytest.mark.parametrize("name", ["head.skops", "rows.npy"])
-def test_a_changed_file_is_found_out(model, tmp_path, name):
-    model.save(tmp_path / "model")
-    path = tmp_path / "model" / name
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(bytes(data))
-    with pytest.raises(ValueError, match=f"{name} is missing or was changed"):
-        PictureModel.load(tmp_path / "model")
-
-
-def test_a_head_that_contains_other_types_is_refused(model, tmp_path):
-    import hashlib
-
-    import skops.io
-    from sklearn.preprocessing import FunctionTransformer
-
-    model.save(tmp_path / "model")
-    path = tmp_path / "model" / "head.skops"
-    path.write_bytes(skops.io.dumps(FunctionTransformer(print)))
-    config = tmp_path / "model" / "picture_model.json"
-    content = json.loads(config.read_text())
-    content["sha256"]["head.skops"] = hashlib.sha256(path.read_bytes()).hexdigest()
-    config.write_text(json.dumps(content))
-    with pytest.raises(ValueError, match=r"head\.skops cannot be read: it contains"):
-        PictureModel.load(tmp_path / "model")
 
 
 def test_evaluation_measures_what_is_known(deep_model, tmp_path):
@@ -128,7 +91,8 @@ def test_evaluation_measures_what_is_known(deep_model, tmp_path):
 
 def test_evaluation_of_pictures_without_labels_is_of_tags_only(model, tmp_path):
     found = model.evaluate(write_patterns(tmp_path / "more", range(300, 310), label=""))
-    assert sorted(found) == ["f_measure", "n_plus", "precision", "recall"]
+    words = ["log_likelihood_per_word", "log_likelihood_per_word_baseline"]
+    assert sorted(found) == ["f_measure", *words, "n_plus", "precision", "recall"]
 
 
 def test_update_takes_in_new_pictures(tmp_path):
@@ -239,21 +203,6 @@ def test_topics_of_several_layers_come_from_gradients(model):
     assert topics[1].tags[0][0] == "lines"
 
 
-def test_topic_info_counts_every_picture_once(model):
-    info = model.get_topic_info()
-    assert sum(own["Count"] for own in info) == 100
-    assert len(info) == len(model.get_topics())
-    assert len(info[0]["Representative_Docs"]) == 5
-    assert model.get_topic(info[0]["Topic"])[0][0] == info[0]["Representation"][0]
-
-
-def test_topic_quality_is_that_of_the_units_tags(model):
-    found = model.topic_quality(n_tags=2)
-    topics = [[tag for tag, _ in own] for own in model.get_topics(2).values()]
-    assert found["diversity"] == len({tag for own in topics for tag in own}) / (2 * len(topics))
-    assert -1 <= found["coherence"] <= 1
-
-
 # ---- collections with something missing ------------------------------------------------------------------------------
 
 
@@ -280,8 +229,45 @@ def test_one_class_is_none_to_tell_apart(tmp_path):
 
 def test_too_few_pictures_to_hold_some_out_are_said(tmp_path):
     model = PictureModel(**QUICK).fit(write_patterns(tmp_path / "photos", range(8)))
-    assert "how good it is, is not known" in model.summary()[1]
+    assert model.summary()[1:] == ["accuracy is unknown: too few pictures to hold any out"]
     assert len(model.classify(pattern(201)[0])) == 2
+
+
+def test_without_tags_and_classes_the_summary_is_of_the_words(plain_model, tmp_path):
+    figures = plain_model.figures_
+    assert sorted(figures) == ["log_likelihood_per_word", "log_likelihood_per_word_baseline"]
+    value, baseline = figures["log_likelihood_per_word"], figures["log_likelihood_per_word_baseline"]
+    assert -np.log(12) < baseline < value < 0  # of twelve words
+    first, words = plain_model.summary()
+    assert first.endswith("on 15 of them, which were held out first:")
+    assert words == f"  words    {value:6.2f} log-likelihood per word, in nats ({baseline:.2f} by frequency alone)"
+    plain_model.save(tmp_path / "model")
+    assert PictureModel.load(tmp_path / "model", verbose=0).summary() == [first, words]
+
+
+def test_the_unigram_model_counts_the_words_of_the_training_rows(plain_model):
+    train, held_out = choose_parts(plain_model.corpus_)
+    X = plain_model.corpus_.X.toarray()
+    p = (X[train].sum(axis=0) + 1) / (X[train].sum() + X.shape[1])
+    expected = sum(np.log(p[word]) for row in X[held_out] for word, count in enumerate(row) for _ in range(count))
+    assert plain_model.figures_["log_likelihood_per_word_baseline"] == pytest.approx(expected / X[held_out].sum())
+
+
+def test_held_out_pictures_that_nothing_is_known_of_are_said(tmp_path):
+    folder = write_patterns(tmp_path / "photos", range(60))
+    rows = [
+        {
+            "file_name": f"{k}.png",
+            "tags": ";".join(pattern(k)[2]) if k < 40 else "",
+            "part": "train" if k < 40 else "val",
+        }
+        for k in range(60)
+    ]
+    write_metadata(folder, rows)
+    model = PictureModel(**QUICK, model="deep").fit(folder, split_column="part")
+    assert model.summary()[1:] == [
+        "accuracy is unknown: the held-out pictures have neither tags nor classes to compare with"
+    ]
 
 
 def test_several_labels_a_picture(tmp_path):

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import io
+import socket
+import threading
+import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+import uvicorn
 from fastapi.testclient import TestClient
 from PIL import Image
 
 from pictopic import PictureModel
 from pictopic.corpus.scenes import write_scenes
 from pictopic.server.app import create_app
+from pictopic.server.connections import Connection
+from pictopic.server.run import server_options
 from pictopic.server.settings import Settings
 
 QUICK = {"n_words": 12, "regions": "1x1", "features": ("cld",), "n_jobs": 1, "verbose": 0, "model": "shallow"}
@@ -45,6 +52,50 @@ def served(folder, headers=None, **settings):
     app = create_app(folder, Settings(**({"threads": 2} | settings)))
     with TestClient(app, base_url=BASE, headers=headers, raise_server_exceptions=False) as client:
         yield client
+
+
+@contextmanager
+def running(folder, limits=None, **settings):
+    """The address of a server in a thread, that listens as `pictopic serve` does."""
+    app_settings = Settings(**({"threads": 2} | settings))
+    options = server_options(app_settings) | {"log_level": "error"}
+    if limits is not None:
+        options["http"] = partial(Connection, limits=limits)
+    server = uvicorn.Server(uvicorn.Config(create_app(folder, app_settings), **options))
+    listening = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def connect(address: str) -> socket.socket:
+    """A connection to a server."""
+    name, _, port = address.removeprefix("http://").rpartition(":")
+    return socket.create_connection((name, int(port)), timeout=20)
+
+
+def send_raw(address: str, request: bytes) -> bytes:
+    """All that a server answers to some bytes, until it closes the connection."""
+    with connect(address) as connection:
+        connection.sendall(request)
+        return read_all(connection)
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """All that comes until the connection is closed."""
+    parts = []
+    try:
+        while part := connection.recv(65536):
+            parts.append(part)
+    except ConnectionResetError:
+        pass
+    return b"".join(parts)
 
 
 @pytest.fixture(scope="session")

@@ -133,7 +133,7 @@ def test_a_page_of_another_site_cannot_decide(client, learnt, headers):
 
 
 def test_deciding_needs_the_token(own_folder, learnt):
-    with served(own_folder, token="secret") as client:  # noqa: S106
+    with served(own_folder, token="a secret of some length") as client:  # noqa: S106
         check_problem(decide(client, learnt.corpus_.file_names[0], "sea", "accepted"), 401, "unauthorized")
 
 

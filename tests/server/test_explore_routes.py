@@ -315,6 +315,41 @@ def test_of_a_collection_of_tags_the_rest_is_a_problem(tags_only):
     check_problem(tags_only.post("/api/v1/look", files=files(picture())), 422, "invalid")
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """Pictures with neither tags nor classes, in a deep model."""
+    place = tmp_path_factory.mktemp("private-plain")
+    (place / "photos").mkdir()
+    for k in range(90):
+        (place / "photos" / f"{k}.jpg").write_bytes(picture(k))
+    PictureModel(**QUICK | {"model": "deep"}).fit(place / "photos").save(place / "model")
+    with served(place / "model") as client:
+        yield client
+
+
+def test_pictures_alone_have_topics_of_visual_words_and_typical_pictures(plain):
+    found = get(plain, "/topics")
+    assert (found["classes"], found["coherence"], found["diversity"]) == ([], None, None)
+    topic = found["topics"][0]
+    assert topic["tags"] == []
+    assert len(topic["pictures"]) == 5
+    assert len(topic["visual_words"]) == 4
+    for own in topic["visual_words"]:
+        assert plain.get(f"/api/v1/visual-words/{own['word']}").headers["content-type"] == "image/jpeg"
+
+
+def test_pictures_alone_are_looked_at_searched_and_measured(plain):
+    flags = ("has_pictures", "has_classes", "has_tags", "has_thresholds")
+    assert [get(plain, "/collection")[flag] for flag in flags] == [True, False, False, False]
+    found = get(plain, f"/pictures/{picture_id('0.jpg')}/look", similar=3)
+    assert (found["classes"], found["tags"], len(found["similar"])) == ([], [], 3)
+    assert get(plain, "/tags")["total"] == 0
+    quality = get(plain, "/quality")
+    assert sorted(quality["figures"]) == ["log_likelihood_per_word", "log_likelihood_per_word_baseline"]
+    assert [own["name"] for own in quality["curves"][0]["series"]] == ["training", "held-out pictures"]
+    assert get(plain, "/quality/odd")["total"] == 90
+
+
 def test_no_answer_names_a_place_on_the_machine(client, folder, scenes, learnt, tags_only):
     own = picture_id(learnt.corpus_.file_names[0])
     addresses = [

@@ -9,7 +9,7 @@ import pytest
 from pictopic import PictureModel
 from pictopic.server.live import Live
 from pictopic.server.settings import Settings
-from tests.server.conftest import QUICK, files, picture, served
+from tests.server.conftest import QUICK, check_problem, files, picture, served
 
 # What is made once takes long: one process makes it for all.
 pytestmark = pytest.mark.xdist_group("server")
@@ -68,7 +68,7 @@ def test_who_has_the_old_model_can_still_ask_it_everything(place, other):
     assert live.check()
     assert len(live.current.names) == 80
     assert len(old.topics()["units"]) > 1
-    assert len(old.model.search(old.paths[0], k=96)) == 95
+    assert len(old.model.search(old.path_of(0), k=96)) == 95
     assert old.model.similar_tags("sky", 3)
     assert len(old.worked_out.get("map")) == 96
     assert len(old.worked_out.get("odd")) == 96
@@ -88,6 +88,110 @@ def test_a_broken_model_is_not_taken(place, caplog):
     caplog.clear()
     assert not live.check()
     assert not caplog.text  # said once
+
+
+# ---- files that are damaged ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def damaged(monkeypatch):
+    """Let the check of a model's files fail, for the folders in the list."""
+    folders = []
+
+    def check_files(self):
+        for folder in folders:
+            if self.corpus_.folder.is_relative_to(folder) and len(self.corpus_) == 96:
+                raise ValueError(f"{folder}/index/vectors.npy was changed")
+
+    monkeypatch.setattr(PictureModel, "check_files", check_files, raising=False)
+    return folders
+
+
+def test_a_damaged_model_does_not_answer_until_another_one_is_there(place, other, damaged, caplog):
+    damaged.append(place)
+    with served(place, check_every=0.05) as client:
+        _wait_for(lambda: client.get("/healthz").status_code == 503)
+        for address in ("/healthz", "/api/v1/tags", "/api/v1/collection", "/api/v1/pictures", "/api/v1/map"):
+            found = check_problem(client.get(address), 503, "damaged-model")
+            assert "index/vectors.npy was changed" in found["detail"]
+            assert str(place.parent) not in found["detail"]
+        check_problem(client.post("/api/v1/annotate", files=files(picture())), 503, "damaged-model")
+        assert client.get("/").status_code == 200
+        assert client.get("/metrics").status_code == 200
+        assert "is damaged" in caplog.text
+        other.save(place)
+        _wait_for(lambda: client.get("/healthz").status_code == 200)
+        assert client.get("/api/v1/pictures").json()["total"] == 80
+        assert client.post("/api/v1/annotate", files=files(picture())).status_code == 200
+
+
+def test_a_model_whose_files_are_whole_answers(place, damaged):
+    live = Live(place, Settings())
+    live.start()
+    live.stop()
+    _join("pictopic-check")
+    assert len(live.current.names) == 96
+
+
+def test_a_check_that_saw_the_files_of_a_newer_model_does_not_count(place, other, monkeypatch):
+    may_go_on = threading.Event()
+
+    def check_files(self):
+        assert may_go_on.wait(20)
+        raise ValueError("index/vectors.npy was changed")
+
+    monkeypatch.setattr(PictureModel, "check_files", check_files, raising=False)
+    live = Live(place, Settings(check_every=1000))
+    live.start()
+    other.save(place)
+    may_go_on.set()
+    _join("pictopic-check")
+    live.stop()
+    assert len(live.current.names) == 96  # until the newer one is loaded
+
+
+def _join(name):
+    for thread in threading.enumerate():
+        if thread.name == name:
+            thread.join(20)
+
+
+# ---- names that lead elsewhere ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def moved(folder, scenes, tmp_path):
+    """A client of a server of pictures that may be changed, and their folder."""
+    pictures = shutil.copytree(scenes, tmp_path / "pictures")
+    with served(folder, pictures=pictures) as client:
+        yield client, pictures
+
+
+def _ask_for(client, id):
+    """Statuses of all that opens the file of a picture."""
+    addresses = (f"thumbnails/{id}", f"pictures/{id}/look", f"pictures/{id}/explain?name=sky", f"search?like={id}")
+    return {address: client.get(f"/api/v1/{address}").status_code for address in addresses}
+
+
+def test_a_link_out_of_the_folder_is_not_followed(moved, tmp_path):
+    client, pictures = moved
+    listed = client.get("/api/v1/pictures?limit=1").json()["pictures"][0]
+    assert set(_ask_for(client, listed["id"]).values()) == {200}
+    path = pictures / listed["file_name"]
+    path.rename(tmp_path / "secret.jpg")
+    path.symlink_to(tmp_path / "secret.jpg")
+    assert set(_ask_for(client, listed["id"]).values()) == {404}
+    assert client.get(f"/api/v1/pictures/{listed['id']}").json()["predicted"] is None
+
+
+@pytest.mark.parametrize("name", ["../secret.jpg", "{outside}", "a/../../secret.jpg", "", ".", "/", "a\0b"])
+def test_a_name_that_leads_out_of_the_folder_is_never_opened(moved, tmp_path, name):
+    client, pictures = moved
+    (tmp_path / "secret.jpg").write_bytes(picture())
+    name = name.format(outside=tmp_path / "secret.jpg")
+    model = client.app.state.parts.live.current
+    model.names[0], model._paths[0] = name, pictures / name
+    assert set(_ask_for(client, model.ids[0]).values()) == {404}
 
 
 def test_while_there_is_no_model_the_old_one_answers(place):

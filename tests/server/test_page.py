@@ -2,23 +2,16 @@
 
 import base64
 import shutil
-import socket
-import threading
-import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
-import uvicorn
 from PIL import Image
 
 from pictopic import PictureModel
-from pictopic.server.app import create_app
 from pictopic.server.page import FOLDER
-from pictopic.server.settings import Settings
 from tests.browser import chromium, needs_chromium
-from tests.server.conftest import QUICK, picture
+from tests.server.conftest import QUICK, picture, running
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -30,23 +23,6 @@ VIEWS = {
     "map": "#/topics", "classes": "#/topics/classes", "topics": "#/topics/list", "tags": "#/tags",
     "tag": "#/tags/{tag}", "review": "#/tags/{tag}/missing", "quality": "#/quality",
 }  # fmt: skip
-
-
-@contextmanager
-def running(folder, **settings):
-    """The address of a server in a thread."""
-    app = create_app(folder, Settings(threads=2, **settings))
-    own = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
-    thread = threading.Thread(target=server.run, args=([own],), daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{own.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +126,30 @@ def test_a_collection_of_tags_only_is_shown_without_errors(open_view, scenes, tm
             settle(page)
         page.get_by_role("link", name="Look").click()
         page.get_by_role("heading", name="A collection without pictures").wait_for()
+    assert page.troubles == []
+
+
+@pytest.mark.parametrize("mode", ["desktop", "phone"])
+def test_pictures_with_neither_tags_nor_classes_are_shown_without_errors(open_view, scenes, tmp_path, mode):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for path in sorted(scenes.rglob("*.jpg")):
+        shutil.copy(path, photos / path.name)
+    PictureModel(**QUICK).fit(photos, tags_column=None).save(tmp_path / "model")
+    with running(tmp_path / "model") as address:
+        found = httpx.get(f"{address}/api/v1/pictures", params={"limit": 1}).json()["pictures"][0]
+        assert (found["tags"], found["labels"]) == ([], None)
+        page = open_view("", mode, address=address)
+        for view in ("picture", "search", "map", "tags", "quality", "topics"):
+            page.evaluate("place => { location.hash = place; }", VIEWS[view].format(id=found["id"]))
+            settle(page)
+            assert page.evaluate("document.documentElement.scrollWidth") <= MODES[mode][0]
+            if view == "quality":
+                page.get_by_text("equally likely words to choose from").wait_for()
+        card = page.locator(".card").first
+        assert card.locator(".words img").count() == 4
+        assert card.locator(".tile img").count() == 5
+        assert card.locator("img").first.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
     assert page.troubles == []
 
 
@@ -435,12 +435,12 @@ def test_table_of_tags_is_sorted_by_what_is_pressed(open_view):
 
 
 def test_a_server_with_a_token_asks_for_it_once(open_view, own_folder, scenes):
-    with running(own_folder, pictures=scenes, token="sesame") as address:  # noqa: S106
+    with running(own_folder, pictures=scenes, token="open, sesame, please") as address:  # noqa: S106
         page = open_view("", address=address)
         page.get_by_label("Token").fill("open")
         page.keyboard.press("Enter")
         page.get_by_text("That is not the token").wait_for()
-        page.get_by_label("Token").fill("sesame")
+        page.get_by_label("Token").fill("open, sesame, please")
         page.keyboard.press("Enter")
         image = page.locator(".samples img").first
         image.wait_for()

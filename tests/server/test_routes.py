@@ -106,6 +106,8 @@ def test_topics_are_the_models(client, learnt):
     assert found["next_offset"] == 7
     assert found["topics"][0]["topic"] == learnt.get_topic_info()[0]["Topic"]
     assert found["topics"][0]["pictures"][0]["id"]
+    words = [(own["word"], own["weight"]) for own in found["topics"][0]["visual_words"]]
+    assert words == [(word, round(weight, 6)) for word, weight in learnt.get_topic_info()[0]["Visual_Words"]]
 
 
 def test_tags_come_with_their_counts(client, learnt):

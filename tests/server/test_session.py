@@ -4,12 +4,13 @@ import time
 
 import pytest
 
+from pictopic.server import throttle
 from tests.server.conftest import check_problem, served
 
 # What is made once takes long: one process makes it for all.
 pytestmark = pytest.mark.xdist_group("server")
 
-TOKEN = "sécret"  # noqa: S105
+TOKEN = "un sécret assez long"  # noqa: S105
 ADDRESS = "/api/v1/session"
 
 
@@ -20,8 +21,9 @@ def shared(folder):
 
 
 @pytest.fixture
-def client(shared):
+def client(shared, monkeypatch):
     """A browser without cookies."""
+    monkeypatch.setattr(throttle, "_LONGEST_DELAY", 0.01)  # many wrong tokens come from here
     shared.cookies.clear()
     return shared
 
@@ -48,7 +50,7 @@ def test_the_cookie_outlives_the_server(client, folder):
     headers = {"Cookie": f"other=1; pictopic_session={value}"}
     with served(folder, token=TOKEN, headers=headers) as again:
         assert again.get("/api/v1/tags").status_code == 200
-    with served(folder, token="another", headers=headers) as other:  # noqa: S106
+    with served(folder, token="another one of some length", headers=headers) as other:  # noqa: S106
         check_problem(other.get("/api/v1/tags"), 401, "unauthorized")
 
 
@@ -60,10 +62,13 @@ def test_a_wrong_token_is_refused(client, token):
     check_problem(client.get("/api/v1/tags"), 401, "unauthorized")
 
 
-def test_a_wrong_token_takes_a_while(client):
-    start = time.monotonic()
-    check_problem(client.post(ADDRESS, json={"token": "wrong"}), 401, "unauthorized")
-    assert time.monotonic() - start >= 0.4
+def test_a_wrong_token_takes_a_while_and_the_next_one_longer(folder):
+    with served(folder, token=TOKEN) as client:
+        for token, seconds in (("wrong", 0.5), ("wrong again", 1.0)):
+            start = time.monotonic()
+            check_problem(client.post(ADDRESS, json={"token": token}), 401, "unauthorized")
+            assert time.monotonic() - start >= 0.9 * seconds
+        assert client.post(ADDRESS, json={"token": TOKEN}).status_code == 204
 
 
 @pytest.mark.parametrize(

@@ -59,3 +59,17 @@ def test_thresholds_survive_json(rng):
     again = TagThresholds.from_dict(json.loads(json.dumps(learnt.to_dict())))
     np.testing.assert_array_equal(again.thresholds, learnt.thresholds)
     np.testing.assert_array_equal(again.offsets, learnt.offsets)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("slope", None), ("slope", float("nan")), ("slope", 1e308), ("slope", True), ("offsets", 1),
+        ("offsets", [0.0]), ("offsets", [0.0, "1"]), ("thresholds", [0.5, 2.0]), ("thresholds", {"a": 1}),
+    ],
+)  # fmt: skip
+def test_thresholds_with_a_wrong_value_are_refused(key, value):
+    content = {"slope": 1.0, "offsets": [0.0, 1.0], "thresholds": [0.5, 0.5]}
+    assert TagThresholds.from_dict(content).to_dict() == content
+    with pytest.raises(ValueError, match=key):
+        TagThresholds.from_dict(content | {key: value})

@@ -1,7 +1,10 @@
+import json
+
 import numpy as np
 import pytest
 
-from pictopic.tasks.classify import LINEAR, OWN, SVM, ClassHead, _own_head, fit_class_head, sure_from, temperature
+from pictopic.tasks.classifiers import LinearClassifier
+from pictopic.tasks.classify import LINEAR, OWN, SVM, ClassHead, fit_class_head, sure_from, temperature
 
 
 def blobs(rng, n=120, n_classes=3, spread=0.4):
@@ -18,13 +21,13 @@ def softmax(scores):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_own_head_is_the_networks_softmax(rng, n_classes):
     U, d, Z = rng.normal(size=(n_classes, 5)), rng.normal(size=n_classes), rng.normal(size=(20, 5))
-    head = _own_head((U, d), list("abc")[:n_classes], several=False)
+    head = ClassHead(LinearClassifier.of_network(U, d), list("abc")[:n_classes], OWN)
     np.testing.assert_allclose(head.predict_proba(Z), softmax(Z @ U.T + d), rtol=1e-6)
 
 
 def test_own_head_of_several_labels_is_the_networks_sigmoid(rng):
     U, d, Z = rng.normal(size=(3, 5)), rng.normal(size=3), rng.normal(size=(20, 5))
-    head = _own_head((U, d), list("abc"), several=True)
+    head = ClassHead(LinearClassifier.of_network(U, d), list("abc"), OWN, multi_label=True)
     np.testing.assert_allclose(head.predict_proba(Z), 1 / (1 + np.exp(-(Z @ U.T + d))), rtol=1e-6)
 
 
@@ -65,13 +68,111 @@ def test_without_a_validation_part_the_networks_own_is_taken(rng):
     assert head.scores == {}
 
 
-def test_a_saved_head_is_read_again(rng, tmp_path):
+def made_head(rng, kind):
+    """A head of each kind, and rows to ask it about."""
     Z, y, centres = blobs(rng)
-    head = fit_class_head(Z, y, Z, y, (centres, np.zeros(3)), list("abc"))
+    if kind == LINEAR:
+        Y = (y[:, None] == np.array(list("abc"), dtype=object)).astype(int)
+        return fit_class_head(Z, Y, Z, Y, (-centres, np.zeros(3)), list("abc")), Z
+    own = (centres if kind == OWN else -centres, np.zeros(3))
+    return fit_class_head(Z, y, Z[: 0 if kind == OWN else None], y, own, list("abc")), Z
+
+
+KINDS = [OWN, LINEAR, SVM]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_saved_head_is_read_again(rng, tmp_path, kind):
+    head, Z = made_head(rng, kind)
+    assert head.name == kind
     head.save(tmp_path)
-    again = ClassHead.load(tmp_path, head.to_dict())
+    again = ClassHead.load(tmp_path, json.loads(json.dumps(head.to_dict())))
     np.testing.assert_array_equal(again.predict_proba(Z), head.predict_proba(Z))
     assert again.to_dict() == head.to_dict()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_head_that_was_read_learns_again_as_the_one_that_was_saved(rng, tmp_path, kind):
+    head, _ = made_head(rng, kind)
+    head.save(tmp_path)
+    again = ClassHead.load(tmp_path, head.to_dict())
+    Z, y, centres = blobs(rng, n=90)
+    y = (y[:, None] == np.array(list("abc"), dtype=object)).astype(int) if head.multi_label else y
+    for one in (head, again):
+        one.learn(Z + 1, y, (2 * centres, np.ones(3)))
+    np.testing.assert_array_equal(again.predict_proba(Z), head.predict_proba(Z))
+
+
+def test_a_class_of_which_no_picture_is_left_cannot_be_learnt_again(rng):
+    head, _ = made_head(rng, SVM)
+    Z, y, centres = blobs(rng)
+    with pytest.raises(ValueError, match="no picture of the class 'b' is left"):
+        head.learn(Z[y != "b"], y[y != "b"], (centres, np.zeros(3)))
+
+
+_COMMON = ["mean", "scale", "intercept"]
+_ARRAYS = {OWN: [*_COMMON, "coef"], LINEAR: [*_COMMON, "coef"],
+           SVM: [*_COMMON, "dual_coef", "support_vectors", "n_support"]}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in _ARRAYS[kind]])
+@pytest.mark.parametrize("damage", ["missing", "longer", "shorter", "infinite", "other type", "more dimensions"])
+def test_a_head_with_a_wrong_array_is_refused_in_one_line(rng, tmp_path, kind, name, damage):
+    from safetensors.numpy import load_file, save_file
+
+    head, _ = made_head(rng, kind)
+    head.save(tmp_path)
+    path = tmp_path / "head.safetensors"
+    arrays = load_file(path)
+    wrong = arrays.pop(name)
+    extreme = np.full_like(wrong, 2**40 if name == "n_support" else np.inf)
+    changed = {
+        "longer": np.concatenate([wrong, wrong]), "shorter": wrong[:-1], "infinite": extreme,
+        "other type": wrong.astype(np.float32), "more dimensions": wrong[None],
+    }  # fmt: skip
+    save_file(arrays if damage == "missing" else arrays | {name: np.ascontiguousarray(changed[damage])}, path)
+    with pytest.raises(ValueError, match=r"^.*head\.safetensors is damaged: .*$") as error:
+        ClassHead.load(tmp_path, head.to_dict())
+    assert "\n" not in str(error.value)
+
+
+def test_support_vectors_that_do_not_add_up_are_refused(rng, tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    head, _ = made_head(rng, SVM)
+    head.save(tmp_path)
+    arrays = load_file(tmp_path / "head.safetensors")
+    arrays["n_support"][0] += 1
+    save_file(arrays, tmp_path / "head.safetensors")
+    with pytest.raises(ValueError, match="'n_support' adds up to"):
+        ClassHead.load(tmp_path, head.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("classes", ["a"]), ("classes", ["a", "b", "b"]), ("classes", "abc"), ("classes", [1, 2, 3]),
+        ("name", "linear"), ("name", "pickle"), ("name", None), ("scores", {"x": 1}), ("scores", []),
+        ("multi_label", 1), ("multi_label", True), ("sure_from", float("nan")), ("sure_from", "0.5"),
+        ("temperature", 0), ("temperature", -1.0), ("temperature", 1e308), ("temperature", None),
+        ("chosen", {}), ("chosen", {"C": 1.0, "gamma": float("inf")}), ("chosen", {"C": True, "gamma": 1.0}),
+    ],
+)  # fmt: skip
+def test_a_head_with_a_wrong_value_is_refused(rng, tmp_path, key, value):
+    head, _ = made_head(rng, SVM)
+    head.save(tmp_path)
+    with pytest.raises(ValueError, match=r"must be|missing|twice|too few|no array|of shape"):
+        ClassHead.load(tmp_path, head.to_dict() | {key: value})
+
+
+@pytest.mark.parametrize("key", ["classes", "name", "scores", "multi_label", "sure_from", "temperature", "chosen"])
+def test_a_head_without_a_value_is_refused(rng, tmp_path, key):
+    head, _ = made_head(rng, SVM)
+    head.save(tmp_path)
+    content = head.to_dict()
+    del content[key]
+    with pytest.raises(ValueError, match=f"'{key}' is missing"):
+        ClassHead.load(tmp_path, content)
 
 
 def test_where_all_answers_are_right_none_is_certain():

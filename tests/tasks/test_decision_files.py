@@ -120,3 +120,18 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path):
     with pytest.raises(ValueError, match="leads out of"):
         write_sidecars(tmp_path / "sidecars", _some())
     assert list(tmp_path.rglob("*.xmp")) == []
+
+
+def test_names_that_are_too_long_are_told_and_all_others_are_written(tmp_path):
+    long = "x" * 250  # with .jpg.xmp it is too long
+    names = ["a.jpg", f"{long}.jpg", f"{long}.png", f"sub/{long}.jpg", f"sub/{long}.png", "z.jpg"]
+    too_long = write_sidecars(tmp_path / "out", sidecars({name: ["sea"] for name in names}, names))
+    assert too_long == [f"{name}.xmp" for name in names[1:5]]
+    written = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(written) == ["out/a.xmp", "out/z.xmp"]
+
+
+def test_the_longest_name_is_written(tmp_path):
+    name = "x" * 251
+    assert write_sidecars(tmp_path, sidecars({f"{name}.jpg": ["sea"]}, [f"{name}.jpg"])) == []
+    assert keywords(tmp_path / f"{name}.jpg") == ["sea"]

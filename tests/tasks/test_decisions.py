@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pictopic.tasks import decisions as module
 from pictopic.tasks.decisions import Decision, Decisions
@@ -82,6 +84,13 @@ def test_the_same_decision_again_is_not_written_again(path):
     assert len(path.read_text().splitlines()) == 1
 
 
+def test_a_tag_is_cut_as_it_is_in_the_collection(path):
+    decisions = Decisions(path)
+    decisions.add("1.jpg", "x" * 300, "accepted")
+    assert decisions.tags_after("1.jpg", []) == ["x" * 200]
+    assert decisions.decided("x" * 300) == {"1.jpg"}
+
+
 def test_decided_are_the_pictures_of_a_tag_either_way(path):
     decisions = Decisions(path)
     decisions.add("1.jpg", "sea", "accepted")
@@ -111,7 +120,10 @@ def test_the_newest_come_first_and_in_pages(path):
 
 @pytest.mark.parametrize(
     ("tag", "word", "message"),
-    [(" \u200b", "accepted", "a tag must have at least one letter"), ("sea", "perhaps", "a decision is one of")],
+    [
+        (" \u200b", "accepted", "a tag must have at least one letter"),
+        ("sea", "perhaps", "a decision is one of"),
+    ],
 )
 def test_what_is_no_decision_is_refused(path, tag, word, message):
     with pytest.raises(ValueError, match=message):
@@ -150,9 +162,54 @@ def test_a_line_that_is_being_written_is_taken_when_it_is_whole(path):
 
 
 @pytest.mark.parametrize(
+    "last",
+    [
+        "nonsense", "[]", "7", '{"file_name": "1.jpg"}', line("1.jpg", "sea", "perhaps"), line("1.jpg", "sea") + "}",
+        '{ "file_name": "2.jpg", "tag": "sea", "decision": "acc', '{"tag": "sea", ', '{"file_name": 7, ', "# a note",
+        '{"file_name": "1.jpg", "tag": "sea", "decision": "accepted", "time": "2025"} and more', "\0\0\0",
+        "[" * 100_000,
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_last_line_that_somebody_wrote_is_an_error_and_stays(path, last, end):
+    content = line("1.jpg", "sea") + "\n" + last + end
+    path.write_text(content)
+    decisions = Decisions(path)
+    with pytest.raises(ValueError, match=r"photos\.model\.decisions\.jsonl, line 2: not a decision"):
+        len(decisions)
+    with pytest.raises(ValueError, match="line 2"):
+        decisions.add("3.jpg", "sea", "accepted")
+    assert path.read_text() == content
+
+
+def test_half_a_line_with_an_end_is_an_error(path):
+    content = line("2.jpg", "sea")[:40] + "\n"
+    path.write_text(content)
+    with pytest.raises(ValueError, match="line 1"):
+        Decisions(path).add("3.jpg", "sea", "accepted")
+    assert path.read_text() == content
+
+
+@given(st.text(), st.text(), st.data())
+def test_whatever_is_written_can_be_cut_off_anywhere(tmp_path_factory, name, tag, data):
+    path = tmp_path_factory.mktemp("decisions") / "d.jsonl"
+    Decisions(path).add("first.jpg", "sky", "accepted")
+    before = path.stat().st_size
+    Decisions(path).add(name, "x" + tag, "rejected")
+    os.truncate(path, data.draw(st.integers(before, path.stat().st_size - 2)))
+    assert keys(Decisions(path)) == [("first.jpg", "sky", "accepted")]
+
+
+def test_blanks_at_the_end_are_no_line(path):
+    path.write_text(line("1.jpg", "sea") + "\n  ")
+    Decisions(path).add("2.jpg", "sea", "rejected")
+    assert keys(Decisions(path)) == [("2.jpg", "sea", "rejected"), ("1.jpg", "sea", "accepted")]
+
+
+@pytest.mark.parametrize(
     "bad",
-    ["nonsense", "[]", "7", '{"file_name": "1.jpg"}', line("1.jpg", "sea", "perhaps"),
-     line("1.jpg", "sea").replace('"sea"', "7")],
+    ["nonsense", "[]", "7", '{"file_name": "1.jpg"}', line("1.jpg", "sea", "perhaps"), line("1.jpg", " "),
+     line("1.jpg", "sea").replace('"sea"', "7"), '{"a": ' * 100_000, '{"file_name": ' + "9" * 5_000 + "}"],
 )  # fmt: skip
 def test_any_other_bad_line_is_an_error_with_file_and_line(path, bad):
     path.write_text("\n".join([line("1.jpg", "sea"), "", bad, line("2.jpg", "sea")]) + "\n")
@@ -188,9 +245,13 @@ def test_a_full_disk_leaves_no_half_line(path, monkeypatch):
 
 def test_a_decision_is_on_disk_before_add_returns(path, monkeypatch):
     synced = []
-    monkeypatch.setattr(module.os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
-    Decisions(path).add("1.jpg", "sea", "accepted")
-    assert synced == [path.stat().st_size]
+    monkeypatch.setattr(module.os, "fsync", lambda file: synced.append(os.fstat(file)))
+    decisions = Decisions(path)
+    decisions.add("1.jpg", "sea", "accepted")
+    assert [about.st_ino for about in synced] == [path.stat().st_ino, path.parent.stat().st_ino]  # its name, too
+    assert synced[0].st_size == path.stat().st_size
+    decisions.add("2.jpg", "sea", "accepted")
+    assert [about.st_ino for about in synced[2:]] == [path.stat().st_ino]
 
 
 def test_a_file_that_was_replaced_or_deleted_is_read_anew(path):

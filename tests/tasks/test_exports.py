@@ -1,16 +1,50 @@
 import csv
+import io
 
 import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
-from pictopic.tasks.exports import cut_patch, mosaic, write_tags, write_thumbnails
+from pictopic import Corpus
+from pictopic.tasks.exports import cut_patch, mosaic, tags_csv, write_tags, write_thumbnails, write_vectors
 from pictopic.words.codebook import Patch
+from pictopic.words.tags import split_tags
+from tests.corpus.conftest import WORDS, photos  # noqa: F401 - a fixture
 
 
 def test_tags_are_written_as_they_are_read(tmp_path):
     write_tags(tmp_path / "tags.csv", ['a, "b".jpg', "c.jpg"], [[("sea", 0.5), ("sky", 0.2)], []])
     rows = list(csv.DictReader((tmp_path / "tags.csv").open(newline="")))
     assert rows == [{"file_name": 'a, "b".jpg', "tags": "sea;sky"}, {"file_name": "c.jpg", "tags": ""}]
+
+
+@given(st.lists(st.tuples(st.text(min_size=1), st.lists(st.text(min_size=1), max_size=3)), max_size=3))
+def test_names_and_tags_of_any_characters_are_read_back(rows):
+    tags = [(name, split_tags(own)) for name, own in rows]
+    cells = list(csv.reader(io.StringIO(tags_csv(tags), newline="")))
+    assert cells[0] == ["file_name", "tags"]
+    assert [(name, split_tags(cell)) for name, cell in cells[1:]] == tags
+
+
+def test_vectors_that_cannot_be_written_leave_the_old_file(tmp_path, photos, monkeypatch):  # noqa: F811
+    corpus = Corpus.build(photos, tmp_path / "corpus", **WORDS)
+    folder = tmp_path / "out"
+    write_vectors(folder / "v.parquet", corpus, np.ones((12, 3)))
+    before = (folder / "v.parquet").read_bytes()
+    assert pq.read_table(folder / "v.parquet")["vector"].to_pylist() == [[1.0] * 3] * 12
+    write = pq.write_table
+
+    def full(table, where):
+        write(table, where)
+        raise OSError("disk full")
+
+    monkeypatch.setattr("pyarrow.parquet.write_table", full)
+    with pytest.raises(OSError, match="disk full"):
+        write_vectors(folder / "v.parquet", corpus, np.zeros((12, 3)))
+    assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [("v.parquet", before)]
 
 
 def test_hostile_names_are_only_text_on_a_page(tmp_path):

@@ -1,8 +1,11 @@
+import itertools
+
 import numpy as np
 import pytest
 from scipy import sparse
 
-from pictopic import Corpus, SupDeepDocNADE
+from pictopic import Checkpoint, Corpus, SupDeepDocNADE
+from pictopic.models.run import Run
 from pictopic.tasks.fitting import Rows, choose_parts, fit_everything, known_rows, refit, usable_labels
 
 
@@ -69,11 +72,15 @@ def test_parts_of_a_part_are_numbered_within_it(tmp_path):
     assert len(held_out) == 30
 
 
-def learnt(tmp_path, n=90, **options):
-    """Of rows of two tags; the second tells the class."""
+def two_tags(tmp_path, n=90):
+    """Rows of two tags; the second tells the class."""
     rng = np.random.RandomState(0)
     lines = [f"{'abcd'[rng.randint(4)]};{'xy'[k % 2]},{'ab'[k % 2]}" for k in range(n)]
-    corpus = tagged(tmp_path, ["tags,label", *lines])
+    return tagged(tmp_path, ["tags,label", *lines])
+
+
+def learnt(tmp_path, n=90, **options):
+    corpus = two_tags(tmp_path, n)
     options = {"max_iter": 30, **options}
     return corpus, fit_everything(corpus, kind="deep", random_state=0, n_jobs=1, verbose=0, options=options)
 
@@ -136,6 +143,95 @@ def test_after_an_interruption_the_trial_answers(tmp_path, monkeypatch):
     assert fitted.network.estimator.history_["validation_score"] == [-3.0, -1.0, -2.0]
     Z = fitted.network.represent(Rows.of(corpus)[fitted.held_out.rows])
     np.testing.assert_array_equal(fitted.head.predict_proba(Z), fitted.held_out.class_proba)
+
+
+def test_a_time_limit_is_not_taken_for_an_interruption(tmp_path):
+    """Training that runs out of time is followed by the training on everything."""
+    now = itertools.count()  # seconds: about two for each step, of which there are ten for each pass
+    corpus = two_tags(tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pictopic.models.training.time.perf_counter", lambda: next(now))
+        fitted = fit_everything(corpus, kind="deep", random_state=0, n_jobs=1, verbose=0, options={"max_minutes": 1.0})
+    assert len(fitted.network.estimator.history_["validation_score"]) == 2
+    assert fitted.network.estimator.best_validation_score_ is None  # nothing was held out from the final one
+
+
+# ---- stopped and resumed ---------------------------------------------------------------------------------------------
+
+STOPS = {"trial, first pass": (3, 0), "trial": (40, 0), "final": (10_000, 1), "final, later": (10_000, 40)}
+
+
+def stop_after(patch, trial_steps, final_steps, error):
+    """Raise an error after so many steps of the trial, or of the final training."""
+    from pictopic.models.deep_training import DeepTrainer
+    from pictopic.models.tree_output import TreeTrainer
+
+    left = {"trial": trial_steps, "final": final_steps}
+    for kind in (DeepTrainer, TreeTrainer):
+
+        def stopping(self, *minibatch, learn=kind.learn):
+            n = len(self.documents) if hasattr(self, "documents") else self.X.shape[0]
+            stage = "final" if n == 90 else "trial"
+            left[stage] -= 1
+            if left[stage] < 0:
+                raise error
+            return learn(self, *minibatch)
+
+        patch.setattr(kind, "learn", stopping)
+
+
+def fit_with(corpus, kind, run=None):
+    return fit_everything(
+        corpus, kind=kind, random_state=0, n_jobs=1, verbose=0, options={"max_iter": 6, "n_components": 16}, run=run
+    )
+
+
+def assert_same(one, two):
+    for name, array in one.network.estimator._get_arrays().items():
+        np.testing.assert_array_equal(array, two.network.estimator._get_arrays()[name], err_msg=name)
+    assert one.figures == two.figures
+    np.testing.assert_array_equal(one.held_out.class_proba, two.held_out.class_proba)
+    assert (one.head.name, one.head.scores) == (two.head.name, two.head.scores)
+
+
+@pytest.mark.parametrize("stop", STOPS)
+@pytest.mark.parametrize("kind", ["shallow", "deep"])
+def test_a_fit_that_was_killed_ends_with_the_same_model(tmp_path, monkeypatch, kind, stop):
+    corpus = two_tags(tmp_path)
+    run = Run(Checkpoint(tmp_path / "checkpoints", minutes=0))
+    with monkeypatch.context() as patch:
+        stop_after(patch, *STOPS[stop], ZeroDivisionError)
+        with pytest.raises(ZeroDivisionError):
+            fit_with(corpus, kind, run)
+    assert_same(fit_with(corpus, kind, run), fit_with(corpus, kind))
+
+
+def test_a_fit_that_has_ended_trains_nothing_again(tmp_path, monkeypatch):
+    corpus = two_tags(tmp_path)
+    run = Run(Checkpoint(tmp_path / "checkpoints"))
+    first = fit_with(corpus, "deep", run)
+    monkeypatch.setattr("pictopic.models.training._minibatches", None)
+    assert_same(fit_with(corpus, "deep", run), first)
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_fit_can_be_finished_with_the_best_model_so_far(tmp_path, monkeypatch, stop):
+    corpus = two_tags(tmp_path)
+    run = Run(Checkpoint(tmp_path / "checkpoints", minutes=1000), raise_on_interrupt=True)
+    with monkeypatch.context() as patch:
+        stop_after(patch, *STOPS[stop], KeyboardInterrupt)
+        with pytest.raises(KeyboardInterrupt):
+            fit_with(corpus, "deep", run)
+    monkeypatch.setattr("pictopic.models.training._minibatches", None)
+    fitted = fit_with(corpus, "deep", Run(run.checkpoint, finish=True))
+    from_trial = fitted.network.estimator.best_validation_score_ is not None or stop == "trial, first pass"
+    assert from_trial == (stop != "final, later")
+    assert fitted.head.predict_proba(fitted.network.represent(Rows.of(corpus))).shape == (90, 2)
+
+
+def test_without_a_checkpoint_nothing_can_be_finished(tmp_path):
+    with pytest.raises(ValueError, match=r"there is no checkpoint in .*trial to finish with"):
+        fit_with(two_tags(tmp_path), "deep", Run(Checkpoint(tmp_path / "checkpoints"), finish=True))
 
 
 def test_a_small_collection_has_no_held_out_part(tmp_path):

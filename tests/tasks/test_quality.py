@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
-from pictopic import DeepDocNADE, DocNADE
-from pictopic.tasks.fitting import Network, Rows
-from pictopic.tasks.quality import confusion, log_likelihood_a_word, odd_means, tag_scores
+from pictopic.tasks.quality import confusion, tag_scores
 
 CLASSES = ["a", "b", "c"]
 
@@ -56,36 +54,3 @@ def test_what_cannot_be_measured_is_none_and_what_nobody_has_is_left_out():
     [first, second] = tag_scores(has_tag, given, ["never given", "nobody's", "neither"])
     assert (first.precision, first.recall, first.f) == (None, 0.0, 0.0)
     assert (second.precision, second.recall, second.f) == (0.0, None, 0.0)
-
-
-X = np.array([[3, 1, 0, 1], [0, 1, 3, 1], [2, 1, 0, 1], [0, 2, 2, 0]] * 5)
-ONE_WORD = np.vstack([np.eye(4, dtype=int), np.zeros((1, 4), int)])
-
-
-@pytest.mark.parametrize("kind", [DocNADE, DeepDocNADE])
-def test_a_picture_of_one_word_is_as_probable_as_the_word(kind):
-    estimator = kind(n_components=4, max_iter=5, random_state=0).fit(X)
-    found = log_likelihood_a_word(Network(estimator), Rows(ONE_WORD, None, 0))
-    expected = np.log(estimator.next_word_proba(np.zeros((1, 4), int))[0])
-    assert np.allclose(found[:4], expected, atol=1e-5)
-    assert np.isnan(found[4])
-
-
-def test_it_is_a_mean_over_the_words_and_always_the_same():
-    estimator = DocNADE(n_components=4, max_iter=5, random_state=0).fit(X)
-    found = log_likelihood_a_word(Network(estimator), Rows(X, None, 0))
-    assert "visual words" in odd_means(Network(estimator))
-    assert np.exp(-found).max() < 20  # of four words: not a sum over them
-    assert np.array_equal(found, log_likelihood_a_word(Network(estimator), Rows(X, None, 0)))
-
-
-def test_where_only_tags_are_predicted_it_is_the_mean_over_the_tags():
-    options = {"n_annotation_words": 2, "split": "pictures_first", "max_iter": 5, "random_state": 0}
-    estimator = DeepDocNADE(n_components=4, **options).fit(X)
-    found = log_likelihood_a_word(Network(estimator), Rows(X[:4], None, 2))
-    assert "tags, given the picture" in odd_means(Network(estimator))
-    pictures = X[:4] * [1, 1, 0, 0]
-    p = estimator.next_word_proba(pictures, columns=[2, 3])
-    log_p = np.log(p / p.sum(axis=1, keepdims=True))
-    expected = [log_p[0, 1], log_p[1].mean(), log_p[2, 1], log_p[3, 0]]
-    assert np.allclose(found, expected, atol=1e-5)

@@ -1,3 +1,4 @@
+import hashlib
 import json
 import os
 import sys
@@ -203,7 +204,8 @@ def test_number_of_the_bad_row_counts_all_blocks(monkeypatch):
         Index.build(vectors)
 
 
-def test_what_was_saved_finds_the_same(tmp_path):
+def test_what_was_saved_finds_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr("pictopic.corpus.rows._IN_MEMORY", 0)  # as if it were large
     vectors, queries = made(300, 16), made(20, 16, seed=1)
     index = Index.build(vectors)
     index.save(tmp_path / "index")
@@ -214,7 +216,8 @@ def test_what_was_saved_finds_the_same(tmp_path):
         assert np.array_equal(one, other)
 
 
-def test_an_index_that_is_built_in_a_folder_is_mapped_and_saved(tmp_path):
+def test_an_index_that_is_built_in_a_folder_is_mapped_and_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr("pictopic.corpus.rows._IN_MEMORY", 0)  # as if it were large
     vectors = made(50, 8)
     index = Index.build(vectors, folder=tmp_path / "index")
     assert isinstance(index.vectors.base, np.memmap)
@@ -297,9 +300,12 @@ def test_truncated_and_missing_vectors_are_refused(tmp_path):
         ("shape", [50], "'shape' is missing or wrong"),
         ("vectors", "../vectors-0123456789abcdef.npy", "'vectors' is missing or wrong"),
         ("kind", "pickle", "'kind' is missing or wrong"),
-        ("kind", "8bit", "'faiss' is missing or wrong"),
+        ("kind", "ivf", "'clusters' is missing or wrong"),
+        ("shape", [50, True], "'shape' is missing or wrong"),
+        ("shape", [50, 2**40], "'shape' is missing or wrong"),
+        ("vectors_sha256", "", "'vectors_sha256' is missing or wrong"),
         ("recall", 2, "'recall' is missing or wrong"),
-        ("format_version", 2, "reads up to 1"),
+        ("format_version", 3, "reads up to 2"),
         ("format_version", None, "no format_version"),
     ],
 )
@@ -377,35 +383,32 @@ class TestFaiss:
         for one, other in zip(index.search(queries), loaded.search(queries), strict=True):
             assert np.array_equal(one, other)
 
-    def test_a_changed_faiss_file_is_refused_before_it_is_read(self, kind, tmp_path, faiss, monkeypatch):
+    def test_no_file_of_faiss_own_is_written_or_read(self, kind, tmp_path, faiss, monkeypatch):
+        for name in ("deserialize_index", "read_index", "serialize_index", "write_index"):
+            monkeypatch.setattr(faiss, name, lambda *_: pytest.fail("faiss was given a file"))
         Index.build(made(500, 12), kind=kind).save(tmp_path)
-        path = next(tmp_path.glob("faiss-*.index"))
-        change(path, 40)
-        monkeypatch.setattr(faiss, "deserialize_index", lambda content: pytest.fail("it was read"))
-        with pytest.raises(ValueError, match="damaged or was changed"):
-            Index.load(tmp_path)
-        path.write_bytes(path.read_bytes() + b"more")
-        with pytest.raises(ValueError, match="should have"):
-            Index.load(tmp_path)
-        path.unlink()
-        with pytest.raises(ValueError, match="there is no faiss-"):
-            Index.load(tmp_path)
+        assert Index.load(tmp_path).kind == kind
 
-    def test_a_faiss_file_of_other_vectors_is_refused(self, kind, tmp_path):
+    def test_vectors_that_are_not_of_length_1_are_not_given_to_faiss(self, kind, tmp_path):
         Index.build(made(500, 12), kind=kind).save(tmp_path)
-        Index.build(made(400, 12), kind=kind).save(tmp_path / "other")
-        other = next((tmp_path / "other").glob("faiss-*.index"))
-        (tmp_path / other.name).write_bytes(other.read_bytes())
-        meta = json.loads((tmp_path / "index.json").read_text())
-        theirs = json.loads((tmp_path / "other" / "index.json").read_text())
-        meta |= {key: theirs[key] for key in ("faiss", "faiss_sha256", "faiss_bytes")}
-        (tmp_path / "index.json").write_text(json.dumps(meta))
-        with pytest.raises(ValueError, match="does not begin like"):
-            Index.load(tmp_path)
+        path = next(tmp_path.glob("vectors-*.npy"))
+        vectors = np.load(path)
+        vectors[321, 4] = np.nan
+        np.save(path, vectors)
+        with pytest.raises(ValueError, match="vectors 0 to 499 are not all of length 1"):
+            Index.load(tmp_path, verify=False)
 
-    def test_the_same_seed_gives_the_same_index(self, kind):
+    def test_without_faiss_a_saved_index_is_exact(self, kind, tmp_path, monkeypatch):
+        Index.build(made(500, 12), kind=kind).save(tmp_path)
+        monkeypatch.setitem(sys.modules, "faiss", None)
+        with pytest.warns(UserWarning, match=r"pictopic\[search\]"):
+            assert Index.load(tmp_path).kind == "exact"
+
+    def test_the_same_seed_gives_the_same_files(self, kind, tmp_path):
         vectors = made(2000, 12)
-        one, other = (Index.build(vectors, kind=kind, random_state=3)._candidates.to_bytes() for _ in range(2))
+        for name in ("one", "other"):
+            Index.build(vectors, kind=kind, random_state=3).save(tmp_path / name)
+        one, other = ({p.name: p.read_bytes() for p in (tmp_path / name).iterdir()} for name in ("one", "other"))
         assert one == other
 
     def test_vectors_of_zeros_and_duplicates_do_no_harm(self, kind):
@@ -414,6 +417,41 @@ class TestFaiss:
         _, similarities = index.search([[1.0] * 5, [0.0] * 5], k=5)
         np.testing.assert_allclose(similarities, [[1] * 5, [0] * 5], atol=1e-6)
         assert index.recall_ > 0.9
+
+
+@pytest.mark.usefixtures("faiss")
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("numbers", lambda a: a + 1000),
+        ("numbers", lambda a: a - 1),
+        ("numbers", lambda a: a[:-1]),
+        ("numbers", lambda a: a.astype(np.int64)),
+        ("centres", lambda a: a[:, :-1]),
+        ("centres", lambda a: a[:0]),
+        ("centres", lambda a: a * np.float32(np.nan)),
+        ("ranges", lambda a: a[:1]),
+        ("ranges", lambda a: a + np.float32(np.inf)),
+    ],
+)
+def test_wrong_clusters_are_refused(tmp_path, name, change):
+    from safetensors.numpy import load_file, save
+
+    Index.build(made(500, 12), kind="ivf").save(tmp_path)
+    path = next(tmp_path.glob("clusters-*.safetensors"))
+    arrays = load_file(path)
+    content = save(arrays | {name: np.ascontiguousarray(change(arrays[name]))})
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="damaged or was changed"):
+        Index.load(tmp_path)
+    meta = json.loads((tmp_path / "index.json").read_text())
+    meta["clusters_sha256"] = hashlib.sha256(content).hexdigest()
+    (tmp_path / "index.json").write_text(json.dumps(meta))
+    with pytest.raises(ValueError, match=r"clusters-\w+\.safetensors is damaged: "):
+        Index.load(tmp_path)
+    path.unlink()
+    with pytest.raises(ValueError, match="there is no clusters-"):
+        Index.load(tmp_path)
 
 
 def test_without_faiss_its_kinds_say_what_to_install(monkeypatch):

@@ -51,3 +51,23 @@ def test_options_that_are_none_are_refused(tmp_path):
     (tmp_path / "best.json").write_text("[1]")
     with pytest.raises(ValueError, match="holds no options"):
         read_options(tmp_path / "best.json")
+
+
+def test_without_tags_and_classes_the_best_trial_has_the_largest_log_likelihood():
+    trials = [
+        Trial({"dropout": 0.2}, {"log_likelihood_per_word": -3.4}, 3.0),
+        Trial({}, {"log_likelihood_per_word": -3.1}, 2.0),
+    ]
+    assert [trial.score for trial in trials] == [-3.4, -3.1]
+    assert "-3.100" in table(trials)[1]
+
+
+def test_a_single_class_is_learnt_without_classes(tmp_path, monkeypatch):
+    """There is nothing to weigh the words against: the estimator has no such option."""
+    monkeypatch.setattr("pictopic.tasks.tuning._SIZES", (8,))
+    (tmp_path / "metadata.csv").write_text("\n".join(["tags,label", *("sea;sand,same" for _ in range(100))]))
+    corpus = Corpus.build(tmp_path, tmp_path / "corpus", pictures="none")
+    for _ in range(2):  # the first trial has no options
+        trials = tune(corpus, tmp_path / "tuned", minutes=1e-6, n_jobs=1)
+    assert len(trials) == 2
+    assert all(-1 < trial.score < 0 for trial in trials)

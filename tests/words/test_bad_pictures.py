@@ -192,3 +192,12 @@ def test_damaged_pictures_give_a_picture_or_a_reason(kind, damages, cut, colour,
         start = int(place**3 * len(data))  # headers are where it hurts
         data[start : start + len(content)] = content
     assert _is_picture_or_reason(bytes(data[: int((1 - cut**4) * len(data))]), colour=colour, max_side=max_side)
+
+
+@pytest.mark.parametrize("beginning", [b"\xff\xd8\xff\xe0", b"\xff\xd8\xff\xdb\0\2"])
+def test_a_header_without_an_end_is_given_up(tmp_path, beginning):
+    path = tmp_path / "endless.jpg"
+    path.write_bytes(beginning)
+    os.truncate(path, 16 << 30)  # takes no place on the disk
+    with pytest.raises(PictureError, match=r"its header has no end|not a picture|truncated"):
+        open_picture(path)

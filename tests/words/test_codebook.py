@@ -88,7 +88,7 @@ def test_a_saved_codebook_is_read_again(rng, tmp_path):
 
 def test_what_is_no_codebook_is_refused(tmp_path):
     (tmp_path / "a").write_bytes(b"nothing of the kind")
-    with pytest.raises(ValueError, match="is not a codebook"):
+    with pytest.raises(ValueError, match="is damaged"):
         Codebook.load(tmp_path / "a")
 
 
@@ -120,3 +120,40 @@ def test_a_sample_is_uniform_over_descriptors_not_pictures(rng):
 def test_a_sample_of_few_descriptors_is_all_of_them(rng):
     parts = [(rng.uniform(size=(5, 128)).astype(np.float32), np.zeros((5, 3)))]
     assert len(sample_of(parts, 60, [0]).keys) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("centres", lambda a: a[:, 0]),
+        ("centres", lambda a: a * np.float32(np.nan)),
+        ("centres", lambda a: a.astype(np.float64)),
+        ("centres", lambda a: a[:0]),
+        ("example_pictures", lambda a: a + 1),
+        ("example_pictures", lambda a: a - 2),
+        ("example_pictures", lambda a: a[:1]),
+        ("example_places", lambda a: a[:, :1]),
+        ("example_places", lambda a: a + np.float32(np.inf)),
+    ],
+)
+def test_a_codebook_with_a_wrong_array_is_refused(tmp_path, name, change):
+    from safetensors.numpy import load_file, save_file
+
+    path = tmp_path / "codebook.safetensors"
+    Codebook(np.eye(3), [[Patch("a.jpg", 1, 2, 4)], [], []]).save(path)
+    arrays = load_file(path)
+    arrays[name] = np.ascontiguousarray(change(arrays[name]))
+    save_file(arrays, path, {"pictures": '["a.jpg"]'})
+    with pytest.raises(ValueError, match=r"^[^\n]*codebook\.safetensors is not a codebook: [^\n]*$"):
+        Codebook.load(path)
+
+
+@pytest.mark.parametrize("pictures", [None, "", "[", "{}", "[1]", "[" * 100_000])
+def test_a_codebook_with_wrong_names_of_pictures_is_refused(tmp_path, pictures):
+    from safetensors.numpy import load_file, save_file
+
+    path = tmp_path / "codebook.safetensors"
+    Codebook(np.eye(3)).save(path)
+    save_file(load_file(path), path, None if pictures is None else {"pictures": pictures})
+    with pytest.raises(ValueError, match=r"is not a codebook: "):
+        Codebook.load(path)

@@ -85,3 +85,17 @@ def test_options_survive_json():
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         WordOptions.preset(**options)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_words", 0), ("n_words", 2.0), ("n_words", 10**400), ("regions", 3), ("regions", "99999x99999"),
+        ("step", None), ("bin_sizes", 4), ("bin_sizes", []), ("bin_sizes", [0]), ("max_side", "480"), ("smooth", 1),
+        ("min_contrast", float("nan")), ("features", "gist"), ("features", [["gist"]]), ("features", ["no such"]),
+        ("code", "import os"),
+    ],
+)  # fmt: skip
+def test_options_from_a_file_with_a_wrong_value_are_refused(name, value):
+    with pytest.raises(ValueError, match=r"must|regions|no option|unknown kind"):
+        WordOptions.from_dict(WordOptions().to_dict() | {name: value})

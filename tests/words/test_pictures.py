@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from pictopic.words import pictures
 from pictopic.words.pictures import PictureError, gray, header_size, open_picture, rgb
 from tests.words.picture_files import halves, oriented, photo_of, png, saved
 
@@ -183,6 +184,24 @@ def test_12_bits_are_scaled():
 def test_16_bit_colours_are_scaled():
     data = png(1, 1, 16, 2, struct.pack(">BHHH", 0, 0, 0x6464, 0xFFFF))
     assert rgb(open_picture(data)).tolist() == [[[0, 100, 255]]]
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "I;16", "F"])
+@pytest.mark.parametrize("pixels", [1, 100])
+def test_converting_in_strips_is_converting_at_once(mode, pixels, rng, monkeypatch):
+    values = rng.randint(256, size=(31, 17, 4), dtype=np.uint8)
+    if mode in ("I;16", "F"):
+        image = Image.fromarray(values[..., 0].astype(np.uint16 if mode == "I;16" else np.float32) * 257)
+    elif mode == "P":
+        image = Image.fromarray(values[..., :3]).quantize(16)
+        image.info["transparency"] = bytes(range(0, 256, 16))
+    else:
+        image = Image.fromarray(values).convert(mode)
+    at_once = open_picture(image)
+    monkeypatch.setattr(pictures, "_STRIP", pixels)
+    in_strips = open_picture(image)
+    assert in_strips.mode == at_once.mode
+    np.testing.assert_array_equal(np.asarray(in_strips), np.asarray(at_once))
 
 
 def test_32_bit_integers_are_stretched():

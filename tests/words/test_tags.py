@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pictopic.words.tags import TagRules, cell_text, normalise_tag, split_cell, split_tags
+from pictopic.words.tags import (
+    MAX_TAG_LENGTH,
+    MAX_TAGS,
+    TagRules,
+    cell_text,
+    normalise_tag,
+    split_cell,
+    split_tags,
+    within_limits,
+)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +59,46 @@ def test_normalised_tags_can_be_written_and_have_no_control_characters(text):
     tag = normalise_tag(text)
     assert tag.encode("utf-8").decode("utf-8") == tag
     assert all(unicodedata.category(letter) != "Cc" for letter in tag)
+
+
+# Limits.
+
+
+def test_the_limits_are_those_that_are_documented():
+    assert (MAX_TAGS, MAX_TAG_LENGTH) == (1_000, 200)
+
+
+@pytest.mark.parametrize("cell", [[f"tag {k}" for k in range(5_000)], ";".join(f"tag {k}" for k in range(5_000))])
+def test_a_cell_has_its_first_thousand_tags(cell):
+    assert split_tags(cell) == [f"tag {k}" for k in range(1_000)]
+
+
+def test_a_thousand_different_tags_are_taken_whatever_is_repeated():
+    cell = [f"tag {k // 3}" for k in range(3_000)]
+    assert split_tags(cell) == [f"tag {k}" for k in range(1_000)]
+
+
+def test_a_tag_has_its_first_two_hundred_characters():
+    assert split_tags(["x" * 201, "y" * 200]) == ["x" * 200, "y" * 200]
+
+
+def test_a_tag_of_megabytes_is_not_normalised_as_a_whole():
+    marks = "\u0301\u0316" * 1_000_000  # to sort these takes time that grows with their number squared
+    assert len(split_tags(["e" + marks])[0]) == 200
+
+
+@given(st.lists(st.text(st.characters(), min_size=150, max_size=400), max_size=5))
+def test_tags_within_limits_stay_as_they_are(texts):
+    tags = split_tags(texts)
+    assert split_tags(tags) == tags == within_limits(tags)
+    assert all(0 < len(tag) <= 200 for tag in tags)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" + "+1" * 50_000 + "]", "[" * 50_000 + "]" * 50_000, "[" + "1," * 3_000_000 + "]x]"]
+)
+def test_text_that_only_looks_like_a_list_is_text(text):
+    assert isinstance(split_cell(text), list)
 
 
 @pytest.mark.parametrize(

@@ -51,13 +51,25 @@ def test_vocabulary_is_the_same_after_saving(tmp_path):
     assert (tmp_path / "vocabulary.json").read_bytes() == first
 
 
+def _json(**changes):
+    content = {"format_version": 1, "n_visual_words": 2, "n_regions": 1, "annotations": ["sea"]}
+    return json.dumps(content | changes)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "not a vocabulary"),
-        ("[]", "no format_version"),
+        ("{", "is damaged"),
+        ("[]", "not a JSON object"),
         ('{"format_version": 99}', "newer pictopic"),
-        ('{"format_version": 1}', "not a vocabulary"),
+        ('{"format_version": 1}', "'n_visual_words' is missing"),
+        (_json(n_visual_words=-1), "'n_visual_words' must be"),
+        (_json(n_visual_words=2**40), "'n_visual_words' must be"),
+        (_json(n_visual_words=2**20, n_regions=2**20), "more than 2147483647 words"),
+        (_json(n_regions=True), "'n_regions' must be"),
+        (_json(annotations="sea"), "'annotations' must be"),
+        (_json(annotations=["sea", 1]), "'annotations' must be"),
+        (_json(annotations=["sea", "sea"]), "the same text twice"),
     ],
 )
 def test_file_that_is_no_vocabulary_is_refused(tmp_path, content, message):

@@ -52,12 +52,18 @@ def demo(
 
     Example: pictopic demo --out demo
     """
-    out.mkdir(parents=True, exist_ok=True)  # before all that takes long to load
-    from pictopic.cli.output import progress_bars
-    from pictopic.demo import run
+    from pictopic.cli.output import misuse, progress_bars, training_report
+    from pictopic.files import check_place
 
-    with progress_bars("pictures") as progress:
-        text = run(out, seed, pictures, progress)
+    with misuse():  # before all that takes long to load
+        check_place(out, "a demonstration", "pictures")
+        out.mkdir(exist_ok=True)
+    from pictopic.cli.jobs import stoppable
+    from pictopic.demo import run
+    from pictopic.files import lock_beside
+
+    with stoppable(), lock_beside(out), progress_bars("pictures") as progress:
+        text = run(out, seed, pictures, progress, training_report(progress))
     typer.echo(text)
 
 
@@ -78,6 +84,7 @@ def _one_line(error: BaseException) -> str:
 
 
 from pictopic.cli import corpus as _corpus  # noqa: E402, F401 - their commands join `app`
+from pictopic.cli import fit as _fit  # noqa: E402, F401
 from pictopic.cli import model as _model  # noqa: E402, F401
 from pictopic.cli import pretrain as _pretrain  # noqa: E402, F401
 from pictopic.cli import reproduce as _reproduce  # noqa: E402, F401

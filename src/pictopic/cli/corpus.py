@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,6 +65,7 @@ def build(
 
     Example: pictopic build photos --out photos.corpus --max-side 480
     """
+    from pictopic.cli.jobs import stoppable
     from pictopic.corpus.corpus import Corpus
     from pictopic.corpus.source import read_source
     from pictopic.words.extract import WordOptions
@@ -74,6 +73,8 @@ def build(
 
     changes: dict[str, Any] = {"n_words": words, "regions": regions, "max_side": max_side}
     with misuse():
+        if not dry_run:
+            _check_out(out, resume)
         if features is not None:
             changes["features"] = tuple(kind.strip() for kind in features.split(",") if kind.strip())
         options = WordOptions.preset(preset, **changes)
@@ -88,20 +89,32 @@ def build(
     if dry_run:
         _dry_run(found, options, jobs, as_json)
         return
-    try:
-        with cluster_workers(cluster) as workers, progress_bars("pictures") as progress:
-            corpus = Corpus.build(
-                found, out, codebook_rows=codebook_split, preset=preset, min_tag_count=min_tag_count,
-                max_tags=max_tags, features_file=features_file, random_state=seed, n_jobs=jobs, resume=resume,
-                strict=strict, progress=progress, like=other, workers=workers, **changes,
-            )  # fmt: skip
-    except KeyboardInterrupt:
-        again = [argument for argument in sys.argv[1:] if argument != "--resume"]
-        typer.echo(f"stopped; go on with: pictopic {shlex.join(again)} --resume", err=True)
-        raise typer.Exit(130) from None
+    with stoppable("--resume"), cluster_workers(cluster) as workers, progress_bars("pictures") as progress:
+        corpus = Corpus.build(
+            found, out, codebook_rows=codebook_split, preset=preset, min_tag_count=min_tag_count,
+            max_tags=max_tags, features_file=features_file, random_state=seed, n_jobs=jobs, resume=resume,
+            strict=strict, progress=progress, like=other, workers=workers, **changes,
+        )  # fmt: skip
     from pictopic.corpus.summary import describe, summary
 
     answer(summary(corpus), describe(corpus), as_json)
+
+
+def _check_out(out: str, resume: bool) -> None:
+    """An error before any picture is looked at, if the corpus could not be written."""
+    from pictopic.corpus.stages import BUILDING
+    from pictopic.corpus.store import MANIFEST
+    from pictopic.files import check_place
+    from pictopic.storage import is_remote, local
+
+    if is_remote(out):
+        return
+    folder = local(out)
+    check_place(folder, "a corpus", MANIFEST, BUILDING)
+    if (folder / MANIFEST).is_file():
+        raise ValueError(f"{folder} holds a corpus already: choose another folder, or delete it first")
+    if (folder / BUILDING / "plan.json").is_file() and not resume:
+        raise ValueError(f"{folder} holds an unfinished build: resume it (--resume), or delete it first")
 
 
 def _dry_run(source: Source, options: Any, jobs: int, as_json: bool) -> None:
@@ -128,8 +141,10 @@ def info(
 
         with misuse():
             model = PictureModel.load(folder)
+            model.check_files()
         content = {"figures": model.figures_, "corpus": summary(model.corpus_)}
-        answer(content, [*model.summary(), *describe(model.corpus_)], as_json)
+        checked = "all files are as they were saved"
+        answer(content, [*model.summary(), *describe(model.corpus_), checked], as_json)
         return
     with misuse():
         opened = Corpus.open(folder)

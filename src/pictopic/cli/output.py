@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,12 @@ from typing import Annotated, Any
 import typer
 
 _WORKERS = 2
+_EVERY, _LINE_EVERY = 0.1, 10.0  # seconds between two changes of a bar, and two lines where there is no terminal
+_TRAININGS = {"trial": "trial training", "final": "final training"}
 JSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+LABEL_COLUMN = Annotated[str, typer.Option(help="Column of the classes.")]
+TAGS_COLUMN = Annotated[str, typer.Option(help="Column of the tags.")]
 
 CLUSTER = Annotated[
     str | None,
@@ -32,10 +38,14 @@ class MisuseError(ValueError):
 
 @contextmanager
 def misuse() -> Iterator[None]:
-    """What is wrong inside is the user's input."""
+    """What is wrong inside is the user's input; but a picture that cannot be read is a failure."""
     try:
         yield
     except (ValueError, OSError) as error:
+        from pictopic.words.pictures import PictureError
+
+        if isinstance(error, PictureError):
+            raise
         raise MisuseError(str(error)) from error
 
 
@@ -69,34 +79,85 @@ def tell_warnings() -> None:
     warnings.simplefilter("always", UserWarning)
 
 
-@contextmanager
-def progress_bars(unit: str) -> Iterator[Callable[[str, int, int], None]]:
+class Bars:
     """A bar for each stage of a long job, on standard error: how much is done, how fast, and time left.
 
-    Where standard error is no terminal, a line when a stage begins.
+    Where standard error is no terminal, a line when a stage begins, and one every ten seconds.
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description:>26}"), BarColumn(), MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
-        tasks: dict[str, Any] = {}
+    def __init__(self, unit: str):
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        def tell(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                if not console.is_terminal:
-                    print(f"{stage} ({total} {unit})" if total > 1 else stage, file=sys.stderr, flush=True)
-                tasks[stage] = bars.add_task(stage, total=total, rate="")
-            bars.update(tasks[stage], completed=done, total=total)
-            speed = next((task.speed for task in bars.tasks if task.id == tasks[stage]), None)
-            if speed and total > 1:
-                bars.update(tasks[stage], rate=f"{speed:,.0f} {unit}/s")
+        console = Console(stderr=True)
+        columns = (
+            TextColumn("{task.description:>26}"), BarColumn(), MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"), TimeRemainingColumn(), TextColumn("{task.fields[detail]}"),
+        )  # fmt: skip
+        self.unit, self.terminal = unit, console.is_terminal
+        self.bars = Progress(*columns, console=console, disable=not self.terminal)
+        self.tasks: dict[str, Any] = {}
+        self.shown = 0.0
+        self.begun: dict[str, tuple[float, int]] = {}  # when a stage began, and what was done then
+        self.ended: set[str] = set()
 
-        yield tell
+    def __call__(self, stage: str, done: int, total: int, detail: str = "") -> None:
+        """So much of a stage is done."""
+        now = time.monotonic()
+        begins = stage not in self.begun or done < self.begun[stage][1]
+        if begins:
+            self.begun[stage] = (now, done)
+            self.ended.discard(stage)
+        if self.terminal:
+            if begins or done >= total or now - self.shown >= _EVERY:
+                self.shown = now
+                self._draw(stage, done, total, detail)
+        elif begins:
+            self.shown = now
+            self._print(f"{stage} ({total} {self.unit})" if total > 1 and not detail else stage)
+        elif stage not in self.ended and (now - self.shown >= _LINE_EVERY or (detail and done >= total)):
+            self.shown = now
+            if done >= total:
+                self.ended.add(stage)
+            begin, before = self.begun[stage]
+            left = (now - begin) * (total - done) / max(done - before, 1)
+            time_left = f"{left / 60:.0f} min left" if left >= 90 else f"{left:.0f} s left"
+            parts = [f"{stage}: {done / max(total, 1):.0%}", detail, time_left if done < total else ""]
+            self._print(", ".join(part for part in parts if part))
+
+    def _draw(self, stage: str, done: int, total: int, detail: str) -> None:
+        if stage not in self.tasks:
+            self.tasks[stage] = self.bars.add_task(stage, total=total, rate="", detail="")
+        task = self.tasks[stage]
+        self.bars.update(task, completed=done, total=total, detail=detail)
+        speed = next((known.speed for known in self.bars.tasks if known.id == task), None)
+        if speed and total > 1:
+            self.bars.update(task, rate=f"{speed:,.0f} {self.unit}/s")
+
+    def _print(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def progress_bars(unit: str) -> Iterator[Bars]:
+    """Bars that are there inside the block."""
+    bars = Bars(unit)
+    with bars.bars:
+        yield bars
+
+
+def training_report(bars: Bars) -> Callable[[str, Any], None]:
+    """What shows a training run (`Run.report`) as a stage: epoch, loss and held-out score."""
+
+    def report(stage: str, status: Any) -> None:
+        detail = f"epoch {status.epoch}/{status.max_iter}"
+        if status.loss == status.loss:  # not before the first step
+            detail += f"  loss {status.loss:.4g}"
+        if status.score is not None:
+            detail += f"  held-out score {status.score:.4f} (best {status.best_score:.4f})"
+        bars(_TRAININGS.get(stage, stage), status.done, status.total, detail)
+
+    return report
 
 
 def answer(content: dict[str, Any], lines: list[str], as_json: bool) -> None:

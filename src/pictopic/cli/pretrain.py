@@ -42,10 +42,8 @@ def pretrain(
 
     Then: pictopic fit photos.corpus --init photos.start --out photos.model
     """
-    from pictopic import Checkpoint, Corpus
-    from pictopic.models.persistence import check_free
-    from pictopic.tasks.pretraining import pretrain as learn
-    from pictopic.tasks.pretraining import save_pretrained
+    from pictopic.files import check_place
+    from pictopic.storage import is_remote, local
 
     tell_warnings()
     with misuse():
@@ -53,16 +51,25 @@ def pretrain(
             raise ValueError("say how long to learn: --minutes 30, or --epochs 10")
         if minutes is not None and minutes <= 0:
             raise ValueError(f"the minutes must be more than 0, got {minutes}")
-        check_free(out)
+        if not is_remote(out):
+            check_place(local(out), "a model", "config.json")
+    from pictopic import Checkpoint, Corpus
+    from pictopic.cli.jobs import stoppable
+    from pictopic.models.run import Run
+    from pictopic.tasks.pretraining import pretrain as learn
+    from pictopic.tasks.pretraining import save_pretrained
+
+    with misuse():
         sizes = _sizes(layers)
         opened = Corpus.open(corpus)
         fit = trainer("fit_rows_on_cluster", cluster, workers)
-    model = learn(
-        opened, sizes=sizes, epochs=epochs, minutes=minutes, random_state=seed, n_jobs=jobs, device=device, verbose=1,
-        batch_size="auto" if batch is None else batch, fit=fit,
-        checkpoint=Checkpoint(checkpoint or f"{out}.checkpoints", minutes=checkpoint_minutes),
-    )  # fmt: skip
-    save_pretrained(model, opened, out)
+    with stoppable():
+        model = learn(
+            opened, sizes=sizes, epochs=epochs, minutes=minutes, random_state=seed, n_jobs=jobs, device=device,
+            verbose=1, batch_size="auto" if batch is None else batch, fit=fit, run=Run(raise_on_interrupt=True),
+            checkpoint=Checkpoint(checkpoint or f"{out}.checkpoints", minutes=checkpoint_minutes),
+        )  # fmt: skip
+        save_pretrained(model, opened, out)
     score = model.best_validation_score_
     lines = [f"learnt from {len(opened):,} rows in {model.n_iter_:,} whole passes"]
     if score is not None:

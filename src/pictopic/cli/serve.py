@@ -20,7 +20,11 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,
     token: Annotated[
         str | None,
-        typer.Option(envvar="PICTOPIC_TOKEN", show_envvar=True, help="What clients must send to be answered."),
+        typer.Option(
+            envvar="PICTOPIC_TOKEN",
+            show_envvar=True,
+            help="What clients must send to be answered: 16 characters or more.",
+        ),
     ] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Let other machines ask without a token.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Processes, each with the model in memory.")] = 1,
@@ -67,11 +71,11 @@ def serve(
         if (error.name or "").partition(".")[0] == "pictopic":
             raise
         raise MisuseError(f"{error.name} is missing: pip install 'pictopic[server]'") from error
-    settings = Settings(
-        token=token or None, hosts=(*LOOPBACK_NAMES, host) if here else None, max_upload=round(max_upload_mb * 1e6),
-        pictures=None if pictures is None else pictures.absolute(),
-    )  # fmt: skip
     with misuse():
+        settings = Settings(
+            token=token or None, hosts=(*LOOPBACK_NAMES, host) if here else None, max_upload=round(max_upload_mb * 1e6),
+            pictures=None if pictures is None else pictures.absolute(),
+        )  # fmt: skip
         run(model, settings, host, port, workers, here and _has_screen() if open_page is None else open_page)
 
 

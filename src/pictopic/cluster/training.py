@@ -130,12 +130,11 @@ def fit_on_cluster(
     address: str,
     workers: int,
     threads: int | None = None,
-    checkpoint: Checkpoint | None = None,
 ) -> Any:
     """Fit an estimator on a cluster: what `tasks.fitting` takes as `fit`.  The data go through Ray's store."""
-    if checkpoint is not None and _is_deep(estimator):
-        # To choose on held-out rows and to learn from all of them are two runs.
-        estimator.set_params(checkpoint=_part(checkpoint, "trial" if "X_val" in arguments else "all"))
+    arguments = dict(arguments)
+    if arguments.get("run") is not None:
+        arguments["run"] = arguments["run"].for_workers()
     return run_together(
         _fit,
         _findable(estimator),
@@ -147,17 +146,6 @@ def fit_on_cluster(
         gpu=_gpu(estimator),
         address=address,
     )
-
-
-def _part(checkpoint: Checkpoint, name: str) -> Checkpoint:
-    return replace(checkpoint, folder=f"{checkpoint.folder}/{name}")
-
-
-def clear_checkpoints(checkpoint: Checkpoint) -> None:
-    """Delete what `fit_on_cluster` has written down there."""
-    for name in ("trial", "all"):
-        _part(checkpoint, name).clear()
-    checkpoint.clear()
 
 
 def fit_rows_on_cluster(

@@ -15,7 +15,8 @@ import pyarrow as pa
 from scipy import sparse
 
 from pictopic.corpus import build as building
-from pictopic.corpus.changing import ChangingMixin
+from pictopic.corpus.edit import EditMixin
+from pictopic.corpus.export import export
 from pictopic.corpus.features_file import read_features
 from pictopic.corpus.pieces import Workers, in_processes
 from pictopic.corpus.rows import CountsInParts, DenseRows, RowReader, RowsInParts
@@ -25,7 +26,6 @@ from pictopic.corpus.stages import Progress, Settings, silent
 from pictopic.corpus.store import (
     CODEBOOK,
     MANIFEST,
-    SHARDS,
     SKIPPED,
     VOCABULARY,
     Manifest,
@@ -34,6 +34,7 @@ from pictopic.corpus.store import (
     fetch,
     publish,
 )
+from pictopic.files import is_relative
 from pictopic.storage import Store, cache_folder, is_remote, local
 from pictopic.words.codebook import Codebook
 from pictopic.words.extract import Extractor, WordOptions
@@ -41,7 +42,7 @@ from pictopic.words.tags import TagRules
 from pictopic.words.vocabulary import Vocabulary
 
 
-class Corpus(ChangingMixin):
+class Corpus(EditMixin):
     """A collection on disk, or some of its rows.
 
     Made by `Corpus.build`, opened by `Corpus.open`.  Indexing with a slice, an array of row numbers or a mask gives a
@@ -100,19 +101,35 @@ class Corpus(ChangingMixin):
         url = os.fspath(folder) if is_remote(folder) else None
         folder = local(folder) if url is None else fetch(url)
         manifest = Manifest.read(folder)
-        shards = [Shard(folder / SHARDS / s["name"], s["n_rows"], manifest.n_features) for s in manifest.shards]
-        return cls(folder, manifest, shards, pictures=None if pictures is None else Path(pictures), url=url)
+        for _ in range(_TRIES):
+            try:
+                shards = [
+                    Shard(manifest.shard_folder(folder, s), s["n_rows"], manifest.n_words, manifest.n_features)
+                    for s in manifest.shards
+                ]
+                corpus = cls(folder, manifest, shards, pictures=None if pictures is None else Path(pictures), url=url)
+                _ = corpus.vocabulary
+            except ValueError:
+                newer = Manifest.read(folder)
+                if newer == manifest:
+                    raise
+            else:
+                newer = Manifest.read(folder)
+                if newer == manifest:
+                    break
+            manifest = newer  # somebody has changed the corpus while we read it
+        return corpus
 
     def verified(self) -> Corpus:
         """The same corpus, after every byte of its shards was checked; long training is worth the time.
 
         A damaged file of a corpus that came from a URL is fetched again; any other is an error that names it.
         """
-        wrong = damaged(self.folder, self._manifest)
+        wrong = damaged(self.folder, self._manifest.shards)
         if not wrong:
             return self
         if self._url is not None:
-            wrong = damaged(fetch(self._url, again=wrong), self._manifest)
+            wrong = damaged(fetch(self._url, again=wrong), self._manifest.shards)
         if wrong:
             where = self._url or self.folder
             raise ValueError(f"{where}/{wrong[0]} is damaged: it is not what was written; build the corpus again")
@@ -211,19 +228,15 @@ class Corpus(ChangingMixin):
             options, codebook = like.options or options, like.codebook
         if codebook is not None:
             options = replace(options, n_words=len(codebook))
-        if url is not None and (folder / MANIFEST).is_file():  # not uploaded to the end, or deleted there
-            left = Manifest.read(folder)
-            same = left.words is None or WordOptions.from_dict(left.words) == options
-            if resume and same and left.source == source.fingerprint:
-                publish(folder, url)
-                return cls.open(url)
+        settings = Settings(options, min_tag_count, max_tags, random_state)
+        is_left = url is not None and (folder / MANIFEST).is_file()  # not uploaded to the end, or deleted there
+        if is_left and not (resume and building.is_same(Manifest.read(folder), source, settings)):
             shutil.rmtree(folder)
         own_features = None
         if features_file is not None:
             own_features = read_features(features_file, source.rows["file_name"].to_pylist())
         building.build(
-            source, folder, Settings(options, min_tag_count, max_tags, random_state), codebook=codebook,
-            codebook_rows=building.choose_rows(source, codebook_rows), own_features=own_features,
+            source, folder, settings, codebook=codebook, codebook_rows=codebook_rows, own_features=own_features,
             vocabulary=None if like is None else like.vocabulary,
             workers=workers or partial(in_processes, n_jobs=n_jobs), resume=resume, strict=strict, progress=progress,
         )  # fmt: skip
@@ -264,10 +277,12 @@ class Corpus(ChangingMixin):
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """Which column of the counts stands for which word."""
-        found = Vocabulary.load(self.folder / VOCABULARY)
+        stored = Vocabulary.load(self.folder / VOCABULARY)
         # Words are only ever added, at the end: those beyond the manifest are of a change that was cut off.
-        kept = self._manifest.n_words - found.n_pairs
-        return Vocabulary(found.n_visual_words, found.n_regions, found.annotations[:kept])
+        n_annotations = self._manifest.n_words - stored.n_pairs
+        if not 0 <= n_annotations <= stored.n_annotation_words:
+            raise ValueError(f"{self.folder / VOCABULARY} is damaged: it should have {self._manifest.n_words} words")
+        return Vocabulary(stored.n_visual_words, stored.n_regions, stored.annotations[:n_annotations])
 
     @property
     def options(self) -> WordOptions | None:
@@ -325,14 +340,19 @@ class Corpus(ChangingMixin):
 
     @cached_property
     def paths(self) -> list[Path]:
-        """Where the pictures are: as when the corpus was built, as seen from where it is now, unless said otherwise."""
+        """Where the pictures are: as when the corpus was built, as seen from where it is now, unless said otherwise.
+
+        A name that leads out of the folder of the pictures, as only a corpus that was tampered with has it, becomes one
+        that does not exist.
+        """
+        shards, here = self._manifest.shards, os.path.realpath(self.folder)
         if self._pictures is not None:
-            return [self._pictures / name for name in self.file_names]
-        roots = [Path(os.path.normpath(self.folder / (s["pictures"] or "."))) for s in self._manifest.shards]
-        lengths = [s["n_rows"] for s in self._manifest.shards]
-        shard = np.repeat(np.arange(len(roots)), lengths)
-        shard = shard if self._rows is None else shard[self._rows]
-        return [roots[k] / name for k, name in zip(shard, self.file_names, strict=True)]
+            roots = [self._pictures] * len(shards)
+        else:
+            roots = [Path(os.path.normpath(os.path.join(here, shard["pictures"] or "."))) for shard in shards]
+        shard_of_row = np.repeat(np.arange(len(shards)), [shard["n_rows"] for shard in shards])
+        shard_of_row = shard_of_row if self._rows is None else shard_of_row[self._rows]
+        return [_path(roots[k], name) for k, name in zip(shard_of_row, self.file_names, strict=True)]
 
     @cached_property
     def tags(self) -> list[list[str]]:
@@ -375,6 +395,14 @@ class Corpus(ChangingMixin):
     def skipped(self) -> list[tuple[str, str]]:
         """(file_name, reason) of what could not be used."""
         return building.read_skipped(self.folder / SKIPPED)
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one Parquet file, for other programs.
+
+        The columns are those of `table`, ``word_ids`` and ``word_counts`` (lists) and, if there are any,
+        ``global_features`` (lists).
+        """
+        export(self, Path(path))
 
     # ---- splitting ---------------------------------------------------------------------------------------------------
 
@@ -429,4 +457,10 @@ class Corpus(ChangingMixin):
         return {value: self[rows] for value, rows in parts.items()}
 
 
+def _path(root: Path, name: str) -> Path:
+    return root / (name if is_relative(name) else _NOT_INSIDE)
+
+
+_TRIES = 20  # to open a corpus that others are changing
+_NOT_INSIDE = ".outside-the-folder"
 _SPLIT_HINT = "; name its column with split_column when you build"

@@ -11,10 +11,11 @@ from scipy import sparse
 
 from pictopic.corpus.image_folder import Columns, labels_of
 from pictopic.corpus.listing import Counts, Listing, Source
-from pictopic.corpus.metadata import CsvTable, TextLines
-from pictopic.words.tags import cell_text
+from pictopic.corpus.metadata import CsvTable, TextLines, list_columns
+from pictopic.words.tags import MAX_TAG_LENGTH, cell_text
 
-_LARGEST = 2**31 - 1
+_LARGEST = 2**31 - 1  # of a count, and of all counts of a row: they are added up as int32
+_MAX_WORDS = 10_000_000  # a single word of a higher number would need a matrix of as many columns
 _LDAC_EXTENSIONS = (".ldac", ".dat")
 
 
@@ -98,6 +99,7 @@ class CsvCounts(CountsFile):
         for number, cells in self._table.body():
             found = [(k, cells[i]) for k, i in enumerate(self._places) if cells[i] not in ("0", "")]
             counts = [(k, _whole(cell, self._table.path, number, self.annotations[k])) for k, cell in found]
+            _check_total([count for _, count in counts], self._table.path, number)
             yield [k for k, count in counts if count], [count for _, count in counts if count]
 
 
@@ -141,10 +143,11 @@ class LdacCounts(CountsFile):
             raise ValueError(f"{where}: not a number of words, followed by as many word:count: {line.strip()[:60]}")
         n_words = None if self.annotations is None else len(self.annotations)
         for column, count in zip(columns, counts, strict=True):
-            if not 0 <= column <= _LARGEST or (n_words is not None and column >= n_words):
-                raise ValueError(f"{where}: there is no word {column}" + (f", only {n_words}" if n_words else ""))
+            if not 0 <= column < (_MAX_WORDS if n_words is None else n_words):
+                raise ValueError(f"{where}: there is no word {str(column)[:40]}, only {n_words or _MAX_WORDS}")
             if not 0 <= count <= _LARGEST:
-                raise ValueError(f"{where}: word {column} has the count {count}")
+                raise ValueError(f"{where}: word {column} has the count {str(count)[:40]}, not 0 to {_LARGEST:,}")
+        _check_total(counts, self._lines.path, number)
         return columns, counts
 
 
@@ -155,11 +158,21 @@ def _whole(cell: str, path: Path, number: int, word: str) -> int:
             return int(value)
     except ValueError:
         pass
-    raise ValueError(f"{path}, row {number}: {word!r} has the count {cell!r}, which is no whole number from 0 on")
+    raise ValueError(
+        f"{path}, row {number}: {word!r} has the count {cell[:40]!r}, no whole number of 0 to {_LARGEST:,}"
+    )
+
+
+def _check_total(counts: list[int], path: Path, number: int) -> None:
+    if sum(counts) > _LARGEST:
+        raise ValueError(f"{path}, row {number}: {sum(counts):,} words, more than {_LARGEST:,}")
 
 
 def check_words(words: tuple[str, ...], path: Path) -> None:
-    """A word must not be there twice."""
+    """A word must not be there twice, and not be longer than a tag can be."""
+    for word in words:
+        if len(word) > MAX_TAG_LENGTH:
+            raise ValueError(f"{path} has a word of more than {MAX_TAG_LENGTH} characters: {word[:40]}...")
     if len(set(words)) < len(words):
         seen: set[str] = set()
         twice = next(word for word in words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
@@ -199,7 +212,7 @@ def read_csv_counts(path: Path, columns: Columns) -> Source:
     wanted = [name if name in table.columns else None for name in ("file_name", label, columns.split_column)]
     for name, usual in ((columns.label_column, "label"), (columns.split_column, None)):
         if name not in (None, usual) and name not in table.columns:
-            raise ValueError(f"{path} has no column {name!r}; its columns are {', '.join(table.columns)}")
+            raise ValueError(f"{path} has no column {name!r}; its columns are {list_columns(table.columns)}")
     listing, left_out, several = Listing(), set(), label == "labels"
     for i, ((_, (name, cell, split)), content) in enumerate(zip(table.rows(wanted), counts.rows(), strict=True)):
         labels = labels_of(cell, label == "labels")

@@ -10,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pictopic.corpus.metadata import TextLines
+from pictopic.corpus.metadata import TextLines, list_columns
+from pictopic.corpus.npy import map_npy
 
-_BATCH = 1 << 14
+_BATCH = 1 << 14  # rows
+_MAX_FEATURES = 1 << 16  # per picture: all are in memory
 
 
 def read_features(path: str | os.PathLike[str], file_names: Sequence[str]) -> np.ndarray:
@@ -65,6 +67,8 @@ def _joined(blocks: Iterable[tuple[Sequence[str | None], np.ndarray]], names: Se
     done = np.zeros(len(names), bool)
     for block_names, block in blocks:
         if joined is None:
+            if block.shape[1] > _MAX_FEATURES:
+                raise ValueError(f"{path} has {block.shape[1]:,} features per picture, more than {_MAX_FEATURES:,}")
             joined = np.full((len(names), block.shape[1]), np.nan, np.float32)
         here = [(k, places[name]) for k, name in enumerate(block_names) if name in places]
         for k, place in here:
@@ -78,11 +82,8 @@ def _joined(blocks: Iterable[tuple[Sequence[str | None], np.ndarray]], names: Se
 
 
 def _read_array(path: Path, file_names: Sequence[str]) -> np.ndarray:
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise ValueError(f"{path} cannot be read as an array: {error}") from None
-    if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "biuf":
+    array = map_npy(path)
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(f"{path} must hold an array of numbers with two dimensions")
     beside = path.with_suffix(".txt")
     if not beside.is_file():
@@ -91,11 +92,11 @@ def _read_array(path: Path, file_names: Sequence[str]) -> np.ndarray:
                 f"{path} has {len(array)} rows for {len(file_names)} pictures; "
                 f"put their names into {beside.name} beside it, a name a line"
             )
-        return np.array(array, np.float32)
+        return _float32(array, path, 0)
     names = [line.rstrip("\r\n") for line in TextLines(beside)]
     if len(names) != len(array):
         raise ValueError(f"{beside} has {len(names)} names, but {path.name} has {len(array)} rows")
-    blocks = ((names[i : i + _BATCH], np.asarray(array[i : i + _BATCH])) for i in range(0, len(array), _BATCH))
+    blocks = ((names[i : i + _BATCH], _float32(array[i : i + _BATCH], path, i)) for i in range(0, len(array), _BATCH))
     return _joined(blocks, file_names, path)
 
 
@@ -105,24 +106,38 @@ def _parquet_blocks(path: Path) -> Iterator[tuple[list[str | None], np.ndarray]]
             columns = _feature_columns(file.schema_arrow, path)
             n_rows, n_features = 0, None
             for batch in file.iter_batches(batch_size=_BATCH, columns=["file_name", *columns]):
-                block = _block(batch, columns, path, n_rows, n_features)
+                block = _float32(_block(batch, columns, path, n_rows, n_features), path, n_rows)
                 n_rows, n_features = n_rows + batch.num_rows, block.shape[1]
-                yield [str(name) if name is not None else None for name in batch.column("file_name").to_pylist()], block
-    except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{path} cannot be read as Parquet: {error}") from None
+                yield batch.column("file_name").to_pylist(), block
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        raise ValueError(f"{path} cannot be read as Parquet: {' '.join(str(error).split())}") from None
 
 
 def _feature_columns(schema: pa.Schema, path: Path) -> list[str]:
     if "file_name" not in schema.names:
-        raise ValueError(f"{path} has no column 'file_name'; its columns are {', '.join(schema.names)}")
+        raise ValueError(f"{path} has no column 'file_name'; its columns are {list_columns(schema.names)}")
+    twice = next((name for name in schema.names if schema.names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{path}: there are two columns {twice!r}")
+    kind = schema.field("file_name").type
+    if not _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
+        raise ValueError(f"{path}: the column 'file_name' must be text, not {kind}")
     others = [field for field in schema if field.name != "file_name"]
-    numbers = [field.name for field in others if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)]
-    lists = [field.name for field in others if _is_list(field.type)]
+    numbers = [field.name for field in others if _is_number(field.type)]
+    lists = [field.name for field in others if _is_list(field.type) and _is_number(field.type.value_type)]
     if len(lists) == 1 and not numbers:
         return lists
     if lists or not numbers:
-        raise ValueError(f"{path} needs columns of numbers or one column of lists, not {', '.join(schema.names)}")
+        raise ValueError(f"{path} needs columns of numbers or one column of lists, not {list_columns(schema.names)}")
     return numbers
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
 def _is_list(kind: pa.DataType) -> bool:
@@ -132,15 +147,24 @@ def _is_list(kind: pa.DataType) -> bool:
 def _block(batch: pa.RecordBatch, columns: list[str], path: Path, start: int, n_features: int | None) -> np.ndarray:
     """The features of a batch, NaN where there are none."""
     if not _is_list(batch.column(columns[0]).type):
-        cells = [batch.column(name).cast(pa.float32(), safe=False) for name in columns]
+        cells = [batch.column(name).cast(pa.float64(), safe=False) for name in columns]
         return np.stack([cell.to_numpy(zero_copy_only=False) for cell in cells], axis=1)
     rows = batch.column(columns[0]).to_pylist()
     if n_features is None:
         n_features = next((len(row) for row in rows if row is not None), 0)
-    block = np.full((len(rows), n_features), np.nan, np.float32)
+    block = np.full((len(rows), n_features), np.nan)
     for k, row in enumerate(rows):
         if row is not None:
             if len(row) != n_features:
                 raise ValueError(f"{path}, row {start + k + 1}: {len(row)} features instead of {n_features}")
-            block[k] = row
+            block[k] = [np.nan if value is None else value for value in row]
     return block
+
+
+def _float32(block: np.ndarray, path: Path, start: int) -> np.ndarray:
+    with np.errstate(over="ignore"):  # found below
+        numbers = np.array(block, np.float32)
+    infinite = np.isinf(numbers).any(axis=1)
+    if infinite.any():
+        raise ValueError(f"{path}, row {start + int(infinite.argmax()) + 1}: a feature is too large or infinite")
+    return numbers

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from pictopic.corpus.keywords import keywords
-from pictopic.corpus.listing import Listing, PictureFolder, Source, printable
-from pictopic.corpus.metadata import METADATA_EXTENSIONS, Table, open_table
+from pictopic.corpus.listing import Listing, PictureFolder, Source, printable, reason_of
+from pictopic.corpus.metadata import METADATA_EXTENSIONS, Table, list_columns, open_table
 from pictopic.words.pictures import PICTURE_EXTENSIONS
-from pictopic.words.tags import TagRules, cell_list, cell_text, split_cell, split_tags
+from pictopic.words.tags import TagRules, all_tags, cell_list, cell_text, split_cell
 
 # Hugging Face's names of train, validation and test.
 SPLITS = frozenset({"train", "training", "validation", "valid", "val", "dev", "test", "testing", "eval", "evaluation"})
@@ -28,9 +28,9 @@ class Columns:
     tag_rules: TagRules | None = None
 
     def tags(self, cell: Any) -> list[str]:
-        """The tags of a cell, after the rules."""
-        found = split_tags(cell)
-        return self.tag_rules.apply(found) if self.tag_rules else found
+        """The tags of a cell, after the rules; `Listing` cuts what is beyond the limits."""
+        tags = all_tags(cell)
+        return self.tag_rules.apply(tags) if self.tag_rules else tags
 
 
 def labels_of(cell: Any, several: bool) -> list[str] | None:
@@ -64,7 +64,7 @@ def find_metadata(folder: Path) -> list[Path]:
     top = _metadata_in(folder)
     if top:
         return [top]
-    inside = sorted(sub for sub in folder.iterdir() if sub.is_dir() and not sub.name.startswith("."))
+    inside = sorted(sub for sub in folder.iterdir() if os.path.isdir(sub) and not sub.name.startswith("."))
     found = {sub: path for sub in inside if (path := _metadata_in(sub))}
     without = [sub.name for sub in inside if sub.name in SPLITS and sub not in found]
     if found and without:
@@ -73,7 +73,9 @@ def find_metadata(folder: Path) -> list[Path]:
 
 
 def _metadata_in(folder: Path) -> Path | None:
-    files = [path for extension in METADATA_EXTENSIONS if (path := folder / f"metadata{extension}").is_file()]
+    # Unlike Path.is_file, this one says no where there is no permission.
+    paths = [folder / f"metadata{extension}" for extension in METADATA_EXTENSIONS]
+    files = [path for path in paths if os.path.isfile(path)]
     if len(files) > 1:
         raise ValueError(f"{folder} has {' and '.join(path.name for path in files)}: give the path of one of them")
     return files[0] if files else None
@@ -176,7 +178,7 @@ def _check_columns(tables: list[_Metadata], columns: Columns) -> None:
 
 
 def _names(tables: list[_Metadata]) -> str:
-    return ", ".join(dict.fromkeys(name for table in tables for name in table.table.columns))
+    return list_columns(dict.fromkeys(name for table in tables for name in table.table.columns))
 
 
 def read_pictures(folder: Path, columns: Columns) -> Source:
@@ -199,7 +201,7 @@ def read_pictures(folder: Path, columns: Columns) -> Source:
         if name not in (None, usual):
             raise ValueError(f"{folder} has no metadata file that could have a column {name!r}")
     listing, place = Listing(), PictureFolder(folder)
-    names = sorted(_picture_names(folder, "", listing.skipped))
+    names, listing.skipped = picture_names(folder)
     has_splits = {name.split("/")[0] for name in names if "/" in name} <= SPLITS
     classes = {_place_of(name, has_splits)[0] for name in names} - {None}
     for name in names:
@@ -216,7 +218,7 @@ def read_pictures(folder: Path, columns: Columns) -> Source:
 
 def has_pictures(folder: Path) -> bool:
     """Whether there is a picture in a folder or below it."""
-    return next(_picture_names(folder, "", []), None) is not None
+    return next(_scan(folder, []), None) is not None
 
 
 def _place_of(name: str, has_splits: bool) -> tuple[str | None, str | None]:
@@ -226,15 +228,64 @@ def _place_of(name: str, has_splits: bool) -> tuple[str | None, str | None]:
     return (folders[-1] if folders else None), split
 
 
-def _picture_names(folder: Path, prefix: str, skipped: list[tuple[str, str]]) -> Iterator[str]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
+def picture_names(folder: Path) -> tuple[list[str], list[tuple[str, str]]]:
+    """The pictures in a folder and its sub-folders by their extensions, and what cannot be looked into.
+
+    Hidden files and folders are left out; links to folders are not followed.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    names : list of str
+        Relative to the folder, with /, in the order of the alphabet.
+    skipped : list of (name, reason)
+        Folders that cannot be read, links to folders or to themselves, names that are not UTF-8.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from pictopic.corpus.image_folder import picture_names
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> (folder / "sea").mkdir()
+    >>> (folder / "sea" / "a.jpg").touch()
+    >>> (folder / "loop").symlink_to("loop")
+    >>> picture_names(folder)
+    (['sea/a.jpg'], [('loop', 'cannot be opened: Too many levels of symbolic links')])
+    """
+    skipped: list[tuple[str, str]] = []
+    names = sorted(_scan(folder, skipped))
+    return names, sorted(skipped)
+
+
+def _scan(folder: Path, skipped: list[tuple[str, str]]) -> Iterator[str]:
+    """Names of pictures as they are found; a folder may change meanwhile, and not be there when its turn comes."""
+    pending = [""]  # folders, each with / at its end
+    while pending:
+        prefix = pending.pop()
+        try:
+            with os.scandir(os.path.join(folder, prefix)) as entries:
+                inside = list(entries)
+        except OSError as error:
+            if not prefix:
+                raise
+            skipped.append((printable(prefix[:-1]), reason_of(error)))
+            continue
+        for entry in inside:
             name = prefix + entry.name
             if entry.name.startswith("."):
                 continue
-            if entry.is_dir(follow_symlinks=False):
-                yield from _picture_names(Path(entry.path), name + "/", skipped)
-            elif entry.is_dir():
+            try:
+                is_folder, is_real_folder = entry.is_dir(), entry.is_dir(follow_symlinks=False)
+            except OSError as error:
+                skipped.append((printable(name), reason_of(error)))
+                continue
+            if is_real_folder:
+                pending.append(name + "/")
+            elif is_folder:
                 skipped.append((printable(name), "a link to a folder: not followed"))
             elif os.path.splitext(entry.name)[1].lower() in PICTURE_EXTENSIONS:
                 if printable(name) == name:

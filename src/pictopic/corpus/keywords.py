@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from xml.parsers import expat
 from xml.sax.saxutils import escape
@@ -14,12 +15,14 @@ from PIL.IptcImagePlugin import getiptcinfo
 
 from pictopic.files import write_text
 from pictopic.words.pictures import PictureError, picture_header
-from pictopic.words.tags import cell_text
+from pictopic.words.tags import MAX_TAG_LENGTH, MAX_TAGS, cell_text
 
 _SUBJECT = "http://purl.org/dc/elements/1.1/ subject"
 _ITEM = "http://www.w3.org/1999/02/22-rdf-syntax-ns# li"
 _TOOLKIT = b'x:xmptk="pictopic"'
 _MAX_SIDECAR = 4 << 20  # bytes; a usual one has some thousand
+_MAX_KEYWORDS = MAX_TAGS + 1  # one more than is used, so that a picture with too many is known
+_MAX_LENGTH = 5 * MAX_TAG_LENGTH  # characters of a keyword that are read
 _XMP_TAG = 700
 _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -28,7 +31,8 @@ def keywords(path: str | os.PathLike[str]) -> list[str]:
     """The keywords of a picture, as they are written, each once.
 
     They are taken from XMP and IPTC data in the file, then from a sidecar beside it: ``photo.xmp`` or
-    ``photo.jpg.xmp``.  What cannot be read has none.
+    ``photo.jpg.xmp``.  What cannot be read has none.  Of each of them at most 1,001 are read, one more than a picture's
+    tags.
 
     Examples
     --------
@@ -67,20 +71,27 @@ def xmp_keywords(packet: bytes | str) -> list[str]:
         reader.parser.Parse(packet.strip(b"\0 \t\r\n"), True)
     except (expat.ExpatError, ValueError, LookupError):  # ValueError: an encoding of several bytes that expat lacks
         pass
+    except _Enough:
+        pass
     except _Refused:
         return []
-    return [text for text in map(cell_text, reader.found) if text]
+    return list(reader.entries)
 
 
 class _Refused(Exception):  # noqa: N818
     """There is a document type declaration."""
 
 
+class _Enough(Exception):  # noqa: N818
+    """There are more keywords than a picture can have."""
+
+
 class _SubjectReader:
     def __init__(self) -> None:
-        self.found: list[str] = []
+        self.entries: dict[str, None] = {}
         self._in_subject = False
         self._text: list[str] | None = None  # of the entry that is being read
+        self._length = 0
         self.parser = expat.ParserCreate(namespace_separator=" ")
         self.parser.StartDoctypeDeclHandler = self._refuse
         self.parser.EntityDeclHandler = self._refuse
@@ -96,18 +107,22 @@ class _SubjectReader:
         if name == _SUBJECT:
             self._in_subject = True
         elif name == _ITEM and self._in_subject:
-            self._text = []
+            self._text, self._length = [], 0
 
     def _end(self, name: str) -> None:
         if name == _SUBJECT:
             self._in_subject = False
         elif name == _ITEM and self._text is not None:
-            self.found.append("".join(self._text))
+            if text := cell_text("".join(self._text)):
+                self.entries[text] = None
             self._text = None
+            if len(self.entries) == _MAX_KEYWORDS:
+                raise _Enough
 
     def _read(self, text: str) -> None:
-        if self._text is not None:
-            self._text.append(text)
+        if self._text is not None and self._length < _MAX_LENGTH:
+            self._text.append(text[:_MAX_LENGTH])
+            self._length += len(text)
 
 
 def _packet(image: Image.Image) -> bytes | str:
@@ -121,7 +136,8 @@ def _iptc_keywords(image: Image.Image) -> list[str]:
     found = getiptcinfo(image) or {}  # type: ignore[arg-type]
     entries = found.get((2, 25), [])
     entries = entries if isinstance(entries, list) else [entries]
-    return [text for entry in entries if entry and (text := cell_text(_decoded(entry)))]
+    texts = (text for entry in entries if entry and (text := cell_text(_decoded(entry))))
+    return list(islice(dict.fromkeys(texts), _MAX_KEYWORDS))
 
 
 def _decoded(entry: bytes) -> str:
@@ -167,8 +183,15 @@ def write_sidecar(picture: Path, words: list[str]) -> Path:
 
 def check_own_sidecar(path: Path) -> None:
     """Refuse a file that another program wrote: there may be more in it than keywords."""
-    if path.is_symlink() or (path.exists() and _TOOLKIT not in path.read_bytes()[:_MAX_SIDECAR]):
+    if path.is_symlink() or (path.exists() and not _is_own(path)):
         raise ValueError(f"{path} was written by another program: it is left alone")
+
+
+def _is_own(path: Path) -> bool:
+    if not path.is_file():  # to open a pipe would wait for ever
+        return False
+    with path.open("rb") as file:
+        return _TOOLKIT in file.read(_MAX_SIDECAR)
 
 
 def sidecar_text(words: Iterable[str]) -> str:

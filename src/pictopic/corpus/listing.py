@@ -7,17 +7,21 @@ import json
 import os
 import stat
 import unicodedata
+import warnings
 from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from scipy import sparse
+
+from pictopic.files import is_inside
+from pictopic.words.tags import MAX_TAG_LENGTH, MAX_TAGS, within_limits
 
 SCHEMA = pa.schema(
     {
@@ -29,6 +33,8 @@ SCHEMA = pa.schema(
 )
 
 _CHUNK = 1 << 16  # rows that are Python objects at a time
+_MAX_NAME = 4096  # characters
+_MAX_ROWS = 100_000_000  # a Parquet file of some kilobytes can have more
 
 
 class Counts(ABC):
@@ -111,6 +117,11 @@ class Source:
         kept = self.rows.take(pa.array(rows))
         return Source(self.folder, kept, self.multi_label, self.pictures, [], digest)
 
+    def without(self, file_names: Set[str]) -> Source:
+        """The source but for the rows of these names; its fingerprint stays that of the whole."""
+        stays = np.array([name not in file_names for name in self.rows["file_name"].to_pylist()], dtype=bool)
+        return replace(self, rows=self.rows.filter(pa.array(stays)), listed=self.listed[stays])
+
 
 class Listing:
     """Rows as they are found, one after the other; a million take hundreds of megabytes.
@@ -130,6 +141,7 @@ class Listing:
     def __init__(self) -> None:
         self.skipped: list[tuple[str, str]] = []
         self._n_listed = 0
+        self._n_cut, self._first_cut = 0, ""
         self._listed = array("q")
         self._names: set[str] = set()
         self._columns: tuple[list, ...] = ([], [], [], [])
@@ -146,14 +158,22 @@ class Listing:
     ) -> bool:
         """Add a row, unless there is one of this name; whether it was added.
 
-        What `content` is given (the size of a file, counts) becomes part of the fingerprint.
+        What `content` is given (the size of a file, counts) becomes part of the fingerprint.  Tags and labels beyond
+        the limits of `within_limits` are cut.
         """
+        if len(file_name) > _MAX_NAME:
+            self.skip(file_name, f"its name is longer than {_MAX_NAME:,} characters")
+            return False
         if file_name in self._names:
             self.skip(file_name, "duplicate row")
             return False
         self._names.add(file_name)
+        if not (_is_within_limits(tags) and _is_within_limits(labels or ())):
+            tags, labels = within_limits(tags), None if labels is None else within_limits(labels)
+            self._first_cut = self._first_cut or file_name
+            self._n_cut += 1
         self._listed.append(self._n_listed)
-        self._n_listed += 1
+        self._count()
         for column, value in zip(self._columns, (file_name, tags, labels, split), strict=True):
             column.append(value)
         self.include(json.dumps([file_name, tags, labels, split, content]))
@@ -167,8 +187,14 @@ class Listing:
 
     def skip(self, file_name: str, reason: str) -> None:
         """Write down a row that is listed, but cannot be used."""
+        self._count()
+        name = printable(file_name)
+        self.skipped.append((name if len(name) <= _MAX_NAME else name[:_MAX_NAME] + "...", reason))
+
+    def _count(self) -> None:
         self._n_listed += 1
-        self.skipped.append((printable(file_name), reason))
+        if self._n_listed > _MAX_ROWS:
+            raise ValueError(f"there are more than {_MAX_ROWS:,} rows")
 
     def _pack(self) -> None:
         arrays = [pa.array(column, field.type) for column, field in zip(self._columns, SCHEMA, strict=True)]
@@ -177,8 +203,15 @@ class Listing:
             column.clear()
 
     def source(self, folder: Path, *, multi_label: bool, pictures: bool, counts: Counts | None = None) -> Source:
-        """All rows that were added, as a source."""
+        """All rows that were added, as a source; one warning tells how many were cut."""
         self._pack()
+        if self._n_cut:
+            have = "1 picture has" if self._n_cut == 1 else f"{self._n_cut:,} pictures have"
+            warnings.warn(
+                f"{have} more than {MAX_TAGS:,} tags or labels, or some of more than {MAX_TAG_LENGTH} characters: "
+                f"what is beyond that is left out (the first: {printable(self._first_cut)})",
+                stacklevel=2,
+            )
         rows = pa.Table.from_batches(self._chunks, SCHEMA)
         if not rows.num_rows:
             reasons = Counter(reason for _, reason in self.skipped)
@@ -187,6 +220,10 @@ class Listing:
         self.include(json.dumps([multi_label, pictures]))
         listed = np.array(self._listed, np.int64)
         return Source(folder, rows, multi_label, pictures, self.skipped, self._digest.hexdigest(), counts, listed)
+
+
+def _is_within_limits(words: Sequence[str]) -> bool:
+    return len(words) <= MAX_TAGS and all(len(word) <= MAX_TAG_LENGTH for word in words)
 
 
 def printable(name: str) -> str:
@@ -211,7 +248,7 @@ class PictureFolder:
 
     def __init__(self, folder: Path):
         self._root = os.path.realpath(folder)
-        self._inside: dict[str, bool] = {}  # for each sub-folder: to ask the system a million times takes long
+        self._inside = {"": True}  # for each sub-folder: to ask the system a million times takes long
 
     def find(self, name: str) -> tuple[str, int] | str:
         """The file's name relative to the folder and its size in bytes, or the reason why it cannot be used."""
@@ -225,31 +262,33 @@ class PictureFolder:
         return reason
 
     def _look(self, name: str) -> tuple[str, int] | str:
-        if os.path.isabs(name) or name.split(os.sep)[0] == os.pardir:
+        if not self._is_inside(name if name == os.pardir else os.path.dirname(name)):
             return "outside the folder"
         path = os.path.join(self._root, name)
         try:
-            about = os.lstat(path)
-            if not self._is_inside(os.path.dirname(path)) or (
-                stat.S_ISLNK(about.st_mode) and not self._contains(os.path.realpath(path))
-            ):
+            # A folder that is inside has no files outside, except for links.
+            if stat.S_ISLNK(os.lstat(path).st_mode) and not is_inside(self._root, name):
                 return "outside the folder"
             about = os.stat(path)
-        except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a zero byte in the name
+        except ValueError:  # a zero byte in the name
             return "missing"
         except OSError as error:
-            return f"cannot be opened: {error.strerror}"
+            return reason_of(error)
         if not stat.S_ISREG(about.st_mode):
             return "not a file"
         return name.replace(os.sep, "/"), about.st_size
 
     def _is_inside(self, folder: str) -> bool:
         if folder not in self._inside:
-            self._inside[folder] = self._contains(os.path.realpath(folder))
+            self._inside[folder] = is_inside(self._root, folder)
         return self._inside[folder]
 
-    def _contains(self, path: str) -> bool:
-        return path == self._root or path.startswith(self._root.rstrip(os.sep) + os.sep)
+
+def reason_of(error: OSError) -> str:
+    """Why a file or folder cannot be used, for the list of those that were skipped."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return "missing"
+    return f"cannot be opened: {error.strerror}"
 
 
 def _spellings(name: str) -> list[str]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 METADATA_EXTENSIONS = (".csv", ".jsonl", ".parquet")
+_MAX_LINE = 64 << 20  # bytes
+_BATCH = 1 << 10  # rows; a Parquet file of kilobytes can have megabytes in each
+_MAX_SHOWN = 300  # characters
+_END = "\0end of the table\0"
 
 
 class Table(ABC):
@@ -37,6 +44,11 @@ class Table(ABC):
     def rows(self, columns: Sequence[str | None]) -> Iterator[tuple[int, list[Any]]]:
         """For each row its number in the file and its cells; a column None has cells None."""
 
+    def _check_unique(self, columns: Sequence[str | None]) -> None:
+        for column in columns:
+            if column is not None and self.columns.count(column) > 1:
+                raise ValueError(f"{self.path}: there are two columns {column!r}")
+
 
 def open_table(path: Path) -> Table:
     """The table in a file; its extension says what it is.
@@ -57,6 +69,19 @@ def open_table(path: Path) -> Table:
     return kinds[path.suffix.lower()](path)
 
 
+def list_columns(names: Iterable[str]) -> str:
+    """Names of columns for an error, in one line that is not too long.
+
+    Examples
+    --------
+    >>> from pictopic.corpus.metadata import list_columns
+    >>> list_columns(["file_name", "a" + chr(10) + "b"])
+    'file_name, a b'
+    """
+    text = " ".join(", ".join(names).split())
+    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."
+
+
 class TextLines:
     """The lines of a text file, numbered from 1; UTF-8, or UTF-16 with a byte order mark.
 
@@ -69,15 +94,27 @@ class TextLines:
 
     def __iter__(self) -> Iterator[str]:
         with self.path.open("rb") as file:
-            start = file.read(2)
-            file.seek(0)
-            if start in (b"\xff\xfe", b"\xfe\xff"):
-                file.close()
-                with self.path.open(encoding="utf-16", newline="") as text:
-                    yield from text
+            is_utf16 = file.read(2) in (b"\xff\xfe", b"\xfe\xff")
+        with self.path.open("rb") as file:
+            if is_utf16:
+                with io.TextIOWrapper(file, encoding="utf-16", newline="") as text:
+                    yield from self._utf16_lines(text)
                 return
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(iter(lambda: file.readline(_MAX_LINE + 1), b""), 1):
+                self._check_length(len(line), number)
                 yield self._decode(line, number)
+
+    def _utf16_lines(self, text: io.TextIOWrapper) -> Iterator[str]:
+        try:
+            for number, line in enumerate(iter(lambda: text.readline(_MAX_LINE + 1), ""), 1):
+                self._check_length(len(line), number)
+                yield line
+        except UnicodeError as error:
+            raise ValueError(f"{self.path}: not UTF-16, as its first two bytes say: {error}") from None
+
+    def _check_length(self, length: int, number: int) -> None:
+        if length > _MAX_LINE:
+            raise ValueError(f"{self.path}, row {number}: longer than {_MAX_LINE:,} bytes")
 
     def _decode(self, line: bytes, number: int) -> str:
         try:
@@ -116,14 +153,19 @@ class CsvTable(Table):
 
     def cells(self) -> Iterator[tuple[int, list[str]]]:
         """All cells of all rows, the header too; empty lines are left out."""
-        reader = csv.reader(self._lines, delimiter=self._separator)
+        # The reader takes a last cell whose quote is not closed for a whole one, with the rest of the file in it.
+        reader = csv.reader(chain(self._lines, [_END]), delimiter=self._separator)
         while True:
+            start = reader.line_num + 1
             try:
                 row = next(reader)
-            except StopIteration:
-                return
             except csv.Error as error:
-                raise ValueError(f"{self.path}, row {reader.line_num}: {error}") from None
+                hint = "; is a quote not closed?" if reader.line_num > start else ""
+                raise ValueError(f"{self.path}, row {reader.line_num}: {error}{hint}") from None
+            if row == [_END]:
+                return
+            if row and row[-1].endswith(_END):
+                raise ValueError(f"{self.path}, row {start}: a quote is not closed")
             if row:
                 yield reader.line_num, row
 
@@ -141,9 +183,7 @@ class CsvTable(Table):
 
     def rows(self, columns: Sequence[str | None]) -> Iterator[tuple[int, list[Any]]]:
         """For each row its number in the file and its cells."""
-        for column in columns:
-            if column is not None and self.columns.count(column) > 1:
-                raise ValueError(f"{self.path}: there are two columns {column!r}")
+        self._check_unique(columns)
         places = [None if column is None else self.columns.index(column) for column in columns]
         for number, row in self.body():
             yield number, [None if place is None else row[place] for place in places]
@@ -188,22 +228,46 @@ class ParquetTable(Table):
         with self._open() as file:
             return list(file.schema_arrow.names)
 
-    def _open(self) -> pq.ParquetFile:
+    @contextmanager
+    def _open(self) -> Iterator[pq.ParquetFile]:
         try:
-            return pq.ParquetFile(self.path)
-        except (pa.ArrowException, OSError) as error:
-            raise ValueError(f"{self.path} cannot be read as Parquet: {error}") from None
+            with pq.ParquetFile(self.path) as file:
+                yield file
+        except (pa.ArrowException, OSError, UnicodeError) as error:
+            raise ValueError(f"{self.path} cannot be read as Parquet: {' '.join(str(error).split())}") from None
 
     def rows(self, columns: Sequence[str | None]) -> Iterator[tuple[int, list[Any]]]:
         """For each row its number, from 1, and its cells."""
-        wanted = [column for column in columns if column is not None]
+        self._check_unique(columns)
+        wanted = list(dict.fromkeys(column for column in columns if column is not None))
         number = 0
         with self._open() as file:
+            for batch in file.iter_batches(batch_size=_BATCH, columns=wanted):
+                cells = {name: self._cells(batch.column(name), number) for name in wanted}
+                for i in range(batch.num_rows):
+                    number += 1
+                    yield number, [None if column is None else cells[column][i] for column in columns]
+
+    def _cells(self, column: pa.Array, before: int) -> list[Any]:
+        """The cells of some rows as Python objects; the text of those that Python has no object for."""
+        try:
+            return column.to_pylist()
+        except Exception:  # Arrow raises a dozen kinds: for dates after the year 9999, unknown time zones, ...
+            return [self._cell(cell, before + i) for i, cell in enumerate(column, 1)]
+
+    def _cell(self, cell: pa.Scalar, number: int) -> Any:
+        for read in (pa.Scalar.as_py, _bytes, _text):
             try:
-                for batch in file.iter_batches(batch_size=1 << 14, columns=list(dict.fromkeys(wanted))):
-                    cells = {name: batch.column(name).to_pylist() for name in batch.schema.names}
-                    for i in range(batch.num_rows):
-                        number += 1
-                        yield number, [None if column is None else cells[column][i] for column in columns]
-            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-                raise ValueError(f"{self.path}, after row {number}: {error}") from None
+                return read(cell)
+            except Exception as error:
+                reason = error
+        what = " ".join(str(reason).split())
+        raise ValueError(f"{self.path}, row {number}: a cell of type {cell.type} cannot be read: {what}")
+
+
+def _bytes(cell: pa.Scalar) -> bytes:
+    return cell.as_buffer().to_pybytes()
+
+
+def _text(cell: pa.Scalar) -> str:
+    return cell.cast(pa.string()).as_py()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import IO
@@ -14,8 +15,10 @@ from scipy import sparse
 
 from pictopic.corpus.counts_files import read_words
 from pictopic.corpus.listing import Counts, Listing, Source
+from pictopic.corpus.npy import map_npy
 from pictopic.corpus.rows import MappedRows
 
+_MAX_SIDE = 100_000_000  # rows or columns of the tags
 _PARTS = ("labelled", "unlabelled")
 _SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
@@ -45,7 +48,11 @@ def read_mirflickr(folder: Path, *, n_visual_words: int = 2000, split: str | Non
     Source
     """
     counts = MirFlickrCounts(folder, n_visual_words)
-    labels = np.load(folder / "labels.npy", allow_pickle=False)
+    labels = map_npy(folder / "labels.npy")
+    if labels.ndim != 2 or labels.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{folder / 'labels.npy'} must hold numbers, with one row per picture and one column per label"
+        )
     if len(labels) != counts.n_rows["labelled"]:
         raise ValueError(f"{folder}: {counts.n_rows['labelled']} labelled pictures, but {len(labels)} rows of labels")
     splits = _splits(folder, split, len(labels))
@@ -65,7 +72,9 @@ def _splits(folder: Path, split: str | None, n_rows: int) -> dict[int, str]:
     for name, meaning in _SPLITS.items():
         path = folder / "splits" / f"{name}_indices_{number}.npy"
         if path.is_file():
-            rows = np.load(path, allow_pickle=False).ravel()
+            rows = map_npy(path).ravel()
+            if rows.dtype.kind not in "iu":
+                raise ValueError(f"{path} must hold whole numbers")
             if len(rows) and (rows.min() < 0 or rows.max() >= n_rows):
                 raise ValueError(f"{path} has numbers outside of 0..{n_rows - 1}")
             found.update(dict.fromkeys(rows.tolist(), meaning))
@@ -85,7 +94,7 @@ class MirFlickrCounts(Counts):
 
     def __init__(self, folder: Path, n_visual_words: int):
         self.folder, self.n_visual_words = folder, n_visual_words
-        shapes = {part: [_map(path).shape for path in self._pictures(part)] for part in _PARTS}
+        shapes = {part: [map_npy(path).shape for path in self._pictures(part)] for part in _PARTS}
         self.n_rows = {part: sum(shape[0] for shape in found) for part, found in shapes.items()}
         widths = {shape[1] if len(shape) == 2 else 0 for found in shapes.values() for shape in found}
         if len(widths) != 1 or max(widths) < n_visual_words:
@@ -130,7 +139,7 @@ class MirFlickrCounts(Counts):
             with zipfile.ZipFile(_text_file(self.folder, part)) as text:
                 tags = _StreamedRows(text, len(self.annotations))
                 for path in self._pictures(part):
-                    values = MappedRows(_map(path))
+                    values = MappedRows(map_npy(path))
                     for start in range(0, values.shape[0], n_rows):
                         block = values[start : start + n_rows]
                         visual = _whole(block[:, self.n_features :], path)
@@ -144,45 +153,51 @@ class _StreamedRows:
 
     def __init__(self, text: zipfile.ZipFile, n_columns: int):
         self._n_columns, self._path = n_columns, text.filename
-        self._streams = {name: _Stream(text.open(f"{name}.npy")) for name in ("indptr", "indices", "data")}
-        self._end = int(self._streams["indptr"].read(1)[0])
+        with _damage_named(self._path):
+            self._row_ends, self._columns = _Stream(text, "indptr", "iu"), _Stream(text, "indices", "iu")
+            self._values = _Stream(text, "data", "biuf")
+            self._end = int(self._row_ends.read(1)[0])
+            if self._end != 0:
+                raise ValueError("its rows do not start at 0")
 
     def read(self, n_rows: int) -> sparse.csr_array:
-        ends = np.concatenate([[self._end], self._streams["indptr"].read(n_rows)])
-        steps = np.diff(ends)
-        if (steps < 0).any():
-            raise ValueError(f"{self._path} is damaged: its rows end before they start")
-        self._end = int(ends[-1])
-        columns, values = (self._streams[name].read(int(steps.sum())) for name in ("indices", "data"))
-        if len(columns) and (columns.min() < 0 or columns.max() >= self._n_columns):
-            raise ValueError(f"{self._path} is damaged: it has tags outside of 0..{self._n_columns - 1}")
-        parts = (values.astype(np.int32), columns.astype(np.int32), (ends - ends[0]).astype(np.int32))
-        return sparse.csr_array(parts, shape=(n_rows, self._n_columns))
+        with _damage_named(self._path):
+            ends = np.concatenate([[self._end], self._row_ends.read(n_rows).astype(np.int64)])
+            steps = np.diff(ends)
+            if ((steps < 0) | (steps > self._n_columns)).any():
+                raise ValueError("its rows end before they start, or have more entries than there are tags")
+            self._end = int(ends[-1])
+            columns, values = (stream.read(int(steps.sum())) for stream in (self._columns, self._values))
+            if len(columns) and (columns.min() < 0 or columns.max() >= self._n_columns):
+                raise ValueError(f"it has tags outside of 0..{self._n_columns - 1}")
+            parts = (_int32(values), columns.astype(np.int32), (ends - ends[0]).astype(np.int32))
+            return sparse.csr_array(parts, shape=(n_rows, self._n_columns))
 
 
 class _Stream:
-    """An npy array of one dimension, read from its start to its end."""
+    """An npy array of one dimension in an archive, read from its start to its end; `kinds` are those of its dtype."""
 
-    def __init__(self, file: IO[bytes]):
-        self._file = file
-        version = np.lib.format.read_magic(file)
+    def __init__(self, archive: zipfile.ZipFile, name: str, kinds: str):
+        self._file: IO[bytes] = archive.open(f"{name}.npy")
+        version = np.lib.format.read_magic(self._file)
         header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        self.shape, _, self.dtype = header(file)
-        if self.dtype.hasobject:
-            raise ValueError("arrays of Python objects are not read")
+        _, _, self._dtype = header(self._file)
+        if self._dtype.kind not in kinds:
+            raise ValueError(f"{name} holds {self._dtype}")
 
     def read(self, n: int) -> np.ndarray:
-        content = self._file.read(n * self.dtype.itemsize)
-        if len(content) < n * self.dtype.itemsize:
+        content = self._file.read(n * self._dtype.itemsize)
+        if len(content) < n * self._dtype.itemsize:
             raise ValueError("an array ends too early")
-        return np.frombuffer(content, self.dtype)
+        return np.frombuffer(content, self._dtype)
 
 
-def _map(path: Path) -> np.memmap:
+@contextmanager
+def _damage_named(path: Path | str | None) -> Iterator[None]:
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
-        raise ValueError(f"{path} cannot be read: {error}") from None
+        yield
+    except Exception as error:  # archives raise a dozen kinds
+        raise ValueError(f"{path} is damaged: {' '.join(str(error).split())[:200]}") from None
 
 
 def _text_file(folder: Path, part: str) -> Path:
@@ -190,14 +205,23 @@ def _text_file(folder: Path, part: str) -> Path:
 
 
 def _text_shape(path: Path) -> tuple[int, int]:
-    with np.load(path, allow_pickle=False) as text:
-        rows, columns = (int(n) for n in text["shape"])
+    with _damage_named(path), zipfile.ZipFile(path) as text:
+        rows, columns = _Stream(text, "shape", "iu").read(2).tolist()
+        if not (0 <= rows <= _MAX_SIDE and 0 <= columns <= _MAX_SIDE):
+            raise ValueError(f"it has {rows} rows and {columns} columns")
     return rows, columns
 
 
 def _whole(counts: np.ndarray, path: Path) -> sparse.csr_array:
+    try:
+        return sparse.csr_array(_int32(counts))
+    except ValueError:
+        raise ValueError(f"{path} has visual words with counts that are no whole numbers from 0 on") from None
+
+
+def _int32(counts: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):  # what is no number is found below
         whole = counts.astype(np.int32)
     if (whole != counts).any() or (whole < 0).any():
-        raise ValueError(f"{path} has visual words with counts that are no whole numbers from 0 on")
-    return sparse.csr_array(whole)
+        raise ValueError("it has counts that are no whole numbers from 0 on")
+    return whole

@@ -1,4 +1,4 @@
-"""Writing a NumPy file bit by bit."""
+"""NumPy files: written bit by bit, and mapped into memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,27 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+
+
+def map_npy(path: str | Path) -> np.ndarray:
+    """The array in a ``.npy`` file, mapped into memory; a ValueError names the file, whatever is in it.
+
+    Archives and arrays of Python objects are refused, so that nothing is unpacked or unpickled.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from pictopic.corpus.npy import map_npy
+    >>> path = tempfile.mkdtemp() + "/a.npy"
+    >>> np.save(path, [1, 2])
+    >>> map_npy(path).tolist()
+    [1, 2]
+    """
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except Exception as error:  # NumPy raises a dozen kinds
+        raise ValueError(f"{path} cannot be read as an array: {' '.join(str(error).split())}") from None
 
 
 class NpyWriter:

@@ -24,6 +24,7 @@ from PIL import Image
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
+from pictopic.processes import end_workers, worker_options
 from pictopic.words.codebook import Codebook, Drawn, Sample
 from pictopic.words.duplicates import perceptual_hash
 from pictopic.words.extract import Extractor, WordOptions
@@ -53,7 +54,8 @@ class Workers(Protocol):
 def in_processes(function: Callable[..., T], calls: Iterable[Sequence[Any]], n_jobs: int | None) -> Iterator[T]:
     """Call a function many times, in as many processes as `n_jobs` says, one thread each; answers in order.
 
-    One job is done in this process.  Calls are taken from `calls` as processes become free.
+    One job is done in this process.  Calls are taken from `calls` as processes become free.  The processes end when
+    this one does, or when an error, Ctrl-C or the caller ends the work.
     """
     n_jobs = effective_n_jobs(n_jobs)
     if n_jobs == 1:
@@ -62,9 +64,13 @@ def in_processes(function: Callable[..., T], calls: Iterable[Sequence[Any]], n_j
             for call in calls:
                 yield function(*call)
         return
-    with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+    with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1, **worker_options()):
         work = Parallel(return_as="generator", batch_size=1, pre_dispatch=2 * n_jobs)
-        yield from work(delayed(function)(*call) for call in calls)
+        try:
+            yield from work(delayed(function)(*call) for call in calls)
+        except BaseException:
+            end_workers()
+            raise
 
 
 @lru_cache(maxsize=1)
@@ -74,7 +80,7 @@ def _libraries(n_modules: int) -> ThreadpoolController:
 
 
 def draw_descriptors(
-    paths: Sequence[str], numbers: Sequence[int], options: WordOptions, seed: int, size: int, limit: float
+    paths: Sequence[str], numbers: Sequence[int], options: WordOptions, seed: int, size: int, limit: float, folder: str
 ) -> list[Drawn]:
     """A uniform sample of the pictures' descriptors; pictures that cannot be read have none.
 
@@ -87,8 +93,10 @@ def draw_descriptors(
     seed : int
     size, limit : int, float
         Of the whole sample; see `Sample`.
+    folder : str
+        That the pictures are in.
     """
-    _check_seen(paths)
+    _check_seen(folder)
     extractor, sample = Extractor(options), Sample(size, limit)
     for path, number in zip(paths, numbers, strict=True):
         try:
@@ -107,17 +115,22 @@ def learn_codebook(sample: Drawn, n_words: int, file_names: Mapping[int, str], s
     return codebook, [str(warning.message) for warning in told]
 
 
-def count_words(paths: Sequence[str], options: WordOptions, centres: np.ndarray) -> bytes:
-    """Count the words of pictures, given the centres of a codebook; the contents of the piece's file."""
-    _check_seen(paths)
+def count_words(paths: Sequence[str], options: WordOptions, centres: np.ndarray, folder: str) -> bytes:
+    """Count the words of pictures in a folder, given the centres of a codebook; the contents of the piece's file."""
+    _check_seen(folder)
     return piece_bytes(make_piece(paths, Extractor(options, Codebook(centres))))
 
 
-def _check_seen(paths: Sequence[str]) -> None:
-    """Pictures were there when they were listed: a machine that sees none of them does not see their folder."""
-    if not any(map(os.path.exists, paths)):
+def _check_seen(folder: str) -> None:
+    """Pictures may be deleted while a build runs; but a machine that has no such folder, or an empty one, is misled."""
+    try:
+        with os.scandir(folder) as entries:
+            is_seen = next(entries, None) is not None
+    except OSError:
+        is_seen = False
+    if not is_seen:
         raise FileNotFoundError(
-            f"{socket.gethostname()} does not see {paths[0]}: the pictures must be there under the same path on every "
+            f"{socket.gethostname()} does not see {folder}: the pictures must be there under the same path on every "
             "machine that takes part"
         )
 

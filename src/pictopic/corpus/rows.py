@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -15,11 +16,14 @@ import numpy as np
 from scipy import sparse
 
 from pictopic.corpus.npy import NpyWriter
-from pictopic.files import write_text
+from pictopic.files import read_json, write_text
 
 _META = "counts.json"
 _ARRAYS = {"indptr": "<i8", "indices": "<i4", "counts": "<i4"}
 
+# Bytes up to which an array is read instead of mapped.  A mapped file that somebody cuts off kills the process by
+# SIGBUS, and what is in memory cannot change after it was checked.
+_IN_MEMORY = 16 << 20
 _RELEASE = 4 << 20  # bytes read from maps before their pages are given back; Linux maps 64 KB for each row touched
 
 
@@ -64,22 +68,25 @@ class MappedRows(DenseRows):
     """
 
     _mapped: ClassVar[WeakSet[MappedRows]] = WeakSet()
+    _lock: ClassVar[threading.RLock] = threading.RLock()  # reentrant: a map may be freed while one thread holds it
     _read: ClassVar[int] = 0  # bytes, from all of them
 
     def __init__(self, array: np.ndarray):
         self.array, self.shape = array, array.shape
         if isinstance(array, np.memmap) and getattr(array, "_mmap", None) is not None:
-            self._mapped.add(self)
+            with self._lock:
+                self._mapped.add(self)
 
     def __getitem__(self, rows: np.ndarray | slice) -> np.ndarray:
         found = np.array(self.array[rows])
         # Pages that were touched count as the process's memory until they are given back; they stay in the system's
         # cache.  A reader cannot know which ones it needs again.  All maps together: a corpus has hundreds.
-        MappedRows._read += found.nbytes
-        if MappedRows._read > _RELEASE:
-            MappedRows._read = 0
-            for other in list(self._mapped):
-                other.array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+        with self._lock:
+            MappedRows._read += found.nbytes
+            if MappedRows._read > _RELEASE:
+                MappedRows._read = 0
+                for other in list(self._mapped):
+                    other.array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
         return found
 
 
@@ -122,17 +129,22 @@ class CountsOnDisk(RowReader):
     """
 
     def __init__(self, folder: str | Path):
-        folder = Path(folder)
+        self.folder = folder = Path(folder)
         if not (folder / _META).is_file():
             raise ValueError(f"{folder} holds no counts: there is no {_META} in it")
-        meta = json.loads((folder / _META).read_text(encoding="utf-8"))
-        self.shape = (int(meta["shape"][0]), int(meta["shape"][1]))
+        meta = read_json(folder / _META)
+        shape, n_entries = meta.get("shape"), meta.get("n_entries")
+        if not (isinstance(shape, list) and len(shape) == 2 and all(_is_size(value) for value in (*shape, n_entries))):
+            raise ValueError(f"{folder / _META} is damaged: shape or n_entries is missing or wrong")
+        self.shape, n_entries = (int(shape[0]), int(shape[1])), int(meta["n_entries"])
+        sizes = (self.shape[0] + 1, n_entries, n_entries)
         self.indptr, self.indices, self.counts = (
             map_rows(folder / f"{name}.npy", (size,), dtype)
-            for (name, dtype), size in zip(
-                _ARRAYS.items(), (self.shape[0] + 1, meta["n_entries"], meta["n_entries"]), strict=True
-            )
+            for (name, dtype), size in zip(_ARRAYS.items(), sizes, strict=True)
         )
+        ends = self.indptr.array
+        if ends[0] != 0 or ends[-1] != n_entries or (np.diff(ends) < 0).any():
+            raise ValueError(f"{folder / 'indptr.npy'} is damaged: it does not rise from 0 to {n_entries}")
 
     @classmethod
     def write(cls, folder: str | Path, blocks: Iterable[sparse.csr_array], n_words: int) -> CountsOnDisk:
@@ -178,27 +190,61 @@ class CountsOnDisk(RowReader):
         # Where each entry of the answer lies on disk.
         places = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], ends - starts)
         index_type = np.int32 if indptr[-1] < 2**31 else np.int64
-        return sparse.csr_array(
-            (self.counts[places], self.indices[places], indptr.astype(index_type)),
-            shape=(len(rows), self.shape[1]),
-        )
+        counts, indices = self._checked(self.counts[places], self.indices[places])
+        return sparse.csr_array((counts, indices, indptr.astype(index_type)), shape=(len(rows), self.shape[1]))
 
     def whole(self) -> sparse.csr_array:
-        """All rows as one matrix whose arrays stay on disk until they are used."""
-        arrays = (self.counts.array, self.indices.array, np.asarray(self.indptr.array))
-        return sparse.csr_array(arrays, shape=self.shape)
+        """All rows as one matrix whose arrays stay on disk until they are used, if they are large."""
+        counts, indices = self._checked(self.counts.array, self.indices.array)
+        return sparse.csr_array((counts, indices, np.asarray(self.indptr.array)), shape=self.shape)
+
+    def _checked(self, counts: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What was read, if it is safe: compiled code uses the indices as places in memory."""
+        if len(indices) and not (indices.min() >= 0 and indices.max() < self.shape[1]):
+            raise ValueError(f"{self.folder / 'indices.npy'} is damaged: a word is not one of the {self.shape[1]}")
+        if len(counts) and counts.min() < 0:
+            raise ValueError(f"{self.folder / 'counts.npy'} is damaged: a count is below 0")
+        return counts, indices
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**48
 
 
 def map_rows(path: Path, shape: tuple[int, ...], dtype: str) -> MappedRows:
-    """The array in a ``.npy`` file, mapped; a ValueError if it is not of this shape and kind."""
+    """The array in a ``.npy`` file, mapped or, if it is small, read; a ValueError if it is not of this shape and kind.
+
+    Parameters
+    ----------
+    path : Path
+    shape : tuple of int
+        That the array must have.
+    dtype : str
+        That the array must have.
+
+    Returns
+    -------
+    MappedRows
+    """
+    expected = np.dtype(dtype)
+    n_bytes = int(np.prod(shape, dtype=object)) * expected.itemsize
     try:
-        # An empty file part cannot be mapped.
-        array = np.load(path, mmap_mode="r" if np.prod(shape) else None, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        if not path.is_file():  # a pipe would keep us waiting
+            raise ValueError("it is missing")
+        with path.open("rb") as file:
+            if np.lib.format.read_magic(file) != (1, 0):
+                raise ValueError("its format is not known")
+            file_shape, is_fortran, file_dtype = np.lib.format.read_array_header_1_0(file)
+            if file_shape != shape or file_dtype != expected or is_fortran:
+                raise ValueError(f"it should be of shape {shape}, but is of {file_shape}, {file_dtype}")
+            start = file.tell()
+            if path.stat().st_size != start + n_bytes:
+                raise ValueError(f"it should have {start + n_bytes} bytes, but has {path.stat().st_size}")
+            if n_bytes <= _IN_MEMORY:
+                return MappedRows(np.fromfile(file, expected, n_bytes // expected.itemsize).reshape(shape))
+        return MappedRows(np.memmap(path, expected, "r", start, shape))
+    except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
-    if array.shape != shape or array.dtype != np.dtype(dtype):
-        raise ValueError(f"{path} is damaged: it should be of shape {shape}, but is of {array.shape}, {array.dtype}")
-    return MappedRows(array)
 
 
 class _Parts:

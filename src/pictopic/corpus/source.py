@@ -35,6 +35,9 @@ def read_source(
     - a folder with a metadata file, or sub-folders ``train``, ``test`` and so on with one each;
     - a folder of pictures, whose classes are the names of their folders.
 
+    A picture has at most 1,000 tags and 1,000 labels of at most 200 characters each; one warning tells how many
+    pictures have more.  Whatever cannot be read in a folder is in `Source.skipped`, with the reason.
+
     Parameters
     ----------
     path : path

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shutil
 import warnings
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,8 +20,9 @@ from scipy import sparse
 
 from pictopic.corpus.pieces import Piece, Workers, count_words, draw_descriptors, is_whole, learn_codebook, read_piece
 from pictopic.corpus.source import Source
-from pictopic.corpus.store import CODEBOOK, Block
-from pictopic.files import write_bytes, write_text
+from pictopic.corpus.store import CODEBOOK, MANIFEST, Block
+from pictopic.files import read_json, write_bytes, write_text
+from pictopic.storage import sha256
 from pictopic.words.codebook import Codebook, Sample, sample_size
 from pictopic.words.extract import Extractor, WordOptions
 from pictopic.words.pictures import PictureError
@@ -26,7 +30,7 @@ from pictopic.words.regions import Regions
 from pictopic.words.vocabulary import Vocabulary
 
 BUILDING = "building"  # folder of what an unfinished build has come to
-PIECE = 32  # pictures
+PIECE = 32  # pictures, on average
 CODEBOOK_PICTURES = 2_000  # pictures that a codebook is learnt from, at most
 _ROWS_AT_A_TIME = 4096  # of sources that need no pictures read
 
@@ -71,24 +75,43 @@ class Build:
     # ---- stages ------------------------------------------------------------------------------------------------------
 
     def plan(self, resume: bool, extra: dict[str, Any]) -> None:
-        """Begin, or go on with what an interrupted build of the same has left."""
+        """Begin, or go on with what an interrupted build of the same folder with the same options has left.
+
+        The folder itself may have changed meanwhile: pieces are named after their pictures, and only those whose
+        pictures have changed are counted again.  A codebook that was learnt already stays.
+        """
         plan = {
-            "source": self.source.fingerprint, "words": self.settings.words.to_dict(),
+            "folder": os.path.realpath(self.source.folder), "words": self.settings.words.to_dict(),
             "seed": self.settings.seed, "piece": PIECE, **extra,
         }  # fmt: skip
-        path = self.building / "plan.json"
-        text = json.dumps(plan, sort_keys=True, ensure_ascii=False) + "\n"
-        if path.is_file():
+        path, base = self.building / "plan.json", self._base()
+        before = read_json(path) if path.is_file() else None
+        if before is not None and before.pop("base", None) != base:
+            before = None  # the corpus has changed since: that build was finished, but for clearing up
+        if before is not None:
             if not resume:
                 raise ValueError(f"{self.folder} holds an unfinished build: resume it (--resume), or delete it first")
-            if path.read_text(encoding="utf-8") != text:
+            source = before.pop("source", None)
+            if before != json.loads(json.dumps(plan)):
                 raise ValueError(
                     f"{self.folder} holds an unfinished build of another source, or with other options: "
                     "delete the folder first"
                 )
+            if source != self.source.fingerprint and (self.building / CODEBOOK).is_file():
+                warnings.warn(
+                    f"{self.source.folder} has changed since the build was begun: its visual words stay those of the "
+                    "pictures that were there then",
+                    stacklevel=2,
+                )
         else:
             shutil.rmtree(self.building, ignore_errors=True)
-            write_text(path, text)
+        plan |= {"source": self.source.fingerprint, "base": base}
+        write_text(path, json.dumps(plan, ensure_ascii=False) + "\n")
+
+    def _base(self) -> str | None:
+        """Hash of the corpus that is added to; None: there is none yet."""
+        path = self.folder / MANIFEST
+        return sha256(path) if path.is_file() else None
 
     def codebook(self, rows: np.ndarray) -> None:
         """Learn the codebook from the pictures of these rows."""
@@ -102,7 +125,7 @@ class Build:
         sample = Sample(sample_size(settings.words.n_words))
         groups = [rows[k : k + PIECE] for k in range(0, len(rows), PIECE)]
         calls = (
-            (self._paths(group), group.tolist(), settings.words, settings.seed, sample.size, sample.limit)
+            (self._paths(group), group.tolist(), settings.words, settings.seed, sample.size, sample.limit, self._root)
             for group in groups
         )
         done = 0
@@ -125,14 +148,14 @@ class Build:
     def count(self) -> None:
         """Count the words of all pictures."""
         n = len(self.names)
-        todo = [k for k in range(len(range(0, n, PIECE))) if not is_whole(self._piece(k))]
-        done = n - sum(len(self.names[k * PIECE : (k + 1) * PIECE]) for k in todo)
+        todo = [(rows, path) for rows, path in self._pieces if not is_whole(path)]
+        done = n - sum(len(rows) for rows, _ in todo)
         centres = Codebook.load(self.building / CODEBOOK).centres
-        calls = ((self._paths(self._rows(k)), self.settings.words, centres) for k in todo)
+        calls = ((self._paths(rows), self.settings.words, centres, self._root) for rows, _ in todo)
         self.progress("counting words", done, n)
-        for k, content in zip(todo, self.workers(count_words, calls), strict=True):
-            write_bytes(self._piece(k), content)
-            done += len(self._rows(k))
+        for (rows, path), content in zip(todo, self.workers(count_words, calls), strict=True):
+            write_bytes(path, content)
+            done += len(rows)
             self.progress("counting words", done, n)
 
     # ---- what comes out ----------------------------------------------------------------------------------------------
@@ -140,7 +163,7 @@ class Build:
     @cached_property
     def unreadable(self) -> dict[int, str]:
         """Numbers of the rows whose pictures could not be read, and why."""
-        return {first + number: reason for first, piece in self._pieces() for number, reason in piece.skipped}
+        return {int(rows[number]): reason for rows, piece in self._counted() for number, reason in piece.skipped}
 
     def skipped(self) -> list[tuple[str, str]]:
         """(file_name, reason) of everything that is left out."""
@@ -177,8 +200,8 @@ class Build:
         if self.source.counts is not None:
             yield from self._blocks_of_counts()
         elif self.source.pictures:
-            for first, piece in self._pieces():
-                rows = first + piece.kept
+            for piece_rows, piece in self._counted():
+                rows = piece_rows[piece.kept]
                 sizes = {"width": piece.sizes[:, 0], "height": piece.sizes[:, 1], "picture_hash": piece.hashes}
                 yield self._block(rows, piece.counts, piece.features, sizes, vocabulary, own_features)
         else:
@@ -210,23 +233,57 @@ class Build:
             return f"no picture can be read; the first, {self.names[row]}: {error}"
         return f"all pictures are smaller than a patch; the first, {self.names[row]}, has {width} x {height} pixels"
 
-    # ---- places ------------------------------------------------------------------------------------------------------
+    # ---- pieces ------------------------------------------------------------------------------------------------------
 
-    def _rows(self, k: int) -> np.ndarray:
-        return np.arange(k * PIECE, min((k + 1) * PIECE, len(self.names)))
+    @property
+    def _root(self) -> str:
+        return str(self.source.folder.absolute())  # a worker may have another working folder
 
     def _paths(self, rows: np.ndarray) -> list[str]:
-        folder = self.source.folder.absolute()  # a worker may have another working folder
-        return [str(folder / self.names[row]) for row in rows]
+        return [os.path.join(self._root, self.names[row]) for row in rows]
 
-    def _piece(self, k: int) -> Path:
-        return self.building / f"piece-{k:07d}.npz"
+    @cached_property
+    def _pieces(self) -> list[tuple[np.ndarray, Path]]:
+        """Rows of each piece, and its file, whose name stands for its pictures as they are now."""
+        if not self.source.pictures:
+            return []
+        return [(rows, self.building / f"piece-{self._identity(rows)}.npz") for rows in _cut(self.names)]
 
-    def _pieces(self) -> Iterator[tuple[int, Piece]]:
-        """First row and contents of each piece."""
-        if self.source.pictures:
-            for start in range(0, len(self.names), PIECE):
-                yield start, read_piece(self._piece(start // PIECE))
+    def _identity(self, rows: np.ndarray) -> str:
+        pictures = []
+        for row, path in zip(rows, self._paths(rows), strict=True):
+            try:
+                about = os.stat(path)
+            except OSError:
+                pictures.append([self.names[row]])
+            else:
+                pictures.append([self.names[row], about.st_size, about.st_mtime_ns])
+        return hashlib.sha256(json.dumps(pictures).encode()).hexdigest()[:32]
+
+    def _counted(self) -> Iterator[tuple[np.ndarray, Piece]]:
+        """Rows and contents of each piece."""
+        return ((rows, read_piece(path)) for rows, path in self._pieces)
+
+
+def _cut(names: list[str]) -> list[np.ndarray]:
+    """Cut rows into pieces where the names say so: a picture more or fewer changes the piece it is in, and no other.
+
+    Examples
+    --------
+    >>> from pictopic.corpus.stages import _cut
+    >>> names = [f"{k}.jpg" for k in range(1000)]
+    >>> pieces = {tuple(names[row] for row in rows) for rows in _cut(names)}
+    >>> without_one = names[:500] + names[501:]
+    >>> len(pieces - {tuple(without_one[row] for row in rows) for rows in _cut(without_one)})
+    1
+    """
+    pieces, first = [], 0
+    for row, name in enumerate(names, 1):
+        is_cut = zlib.crc32(name.encode("utf-8", "surrogatepass")) % PIECE == 0
+        if is_cut or row - first == 4 * PIECE or row == len(names):
+            pieces.append(np.arange(first, row))
+            first = row
+    return pieces
 
 
 def _with_sizes(rows: pa.Table, sizes: dict[str, np.ndarray]) -> pa.Table:

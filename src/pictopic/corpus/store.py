@@ -1,15 +1,19 @@
-"""A corpus on disk: shards of mapped arrays, a table of pictures beside each, and one small file that lists them.
+"""A corpus on disk: shards of arrays, a table of pictures beside each, and one small file that lists them.
 
-``corpus.json`` is written last and by a rename: whoever opens the folder sees all of a change, or nothing of it.
+``corpus.json`` is written last and by a rename: whoever opens the folder sees all of a change, or nothing of it.  A
+shard's name is the hash of what is in it, so that a name always stands for the same rows.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from contextlib import AbstractContextManager, suppress
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,14 +24,20 @@ from scipy import sparse
 
 from pictopic.corpus.npy import NpyWriter
 from pictopic.corpus.rows import CountsOnDisk, MappedRows, map_rows
-from pictopic.files import write_text
-from pictopic.storage import Store, cache_folder, locked, sha256
+from pictopic.files import is_inside, lock, read_json, sync_folder, sync_tree, write_text
+from pictopic.storage import Store, cache_folder, sha256
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST, VOCABULARY, CODEBOOK, SKIPPED, SHARDS = (
     "corpus.json", "vocabulary.json", "codebook.safetensors", "skipped.csv", "shards",
 )  # fmt: skip
 ROWS_PER_SHARD = 16_384
+_SHARD_NAME = re.compile(r"[0-9a-f]{16}")
+_SHARD_FILES = frozenset({"counts.json", "counts.npy", "indices.npy", "indptr.npy", "features.npy", "rows.parquet"})
+_WRITING = ".writing"  # of a shard that is not finished
+_MAX_WORDS, _MAX_FEATURES = 2**31 - 1, 10**7
+_ENCODINGS = frozenset({"PLAIN", "RLE", "BIT_PACKED"})  # the latter two: of how lists are nested
+_MAX_TABLE = 2 << 30  # bytes of a shard's rows
 
 SCHEMA = pa.schema([
     ("file_name", pa.string()),
@@ -50,10 +60,10 @@ class Block(NamedTuple):
 
 @dataclass
 class Manifest:
-    """What ``corpus.json`` says."""
+    """The contents of ``corpus.json``."""
 
     n_words: int  # columns of the counts
-    n_features: int  # global features a picture
+    n_features: int  # global features per picture
     multi_label: bool
     words: dict[str, Any] | None  # WordOptions; None: the counts were not made from pictures
     source: str  # fingerprint
@@ -61,7 +71,6 @@ class Manifest:
     versions: dict[str, str] = field(default_factory=dict)
     # Of each: name, n_rows, sha256 of its files, and pictures, their folder as seen from the corpus' folder.
     shards: list[dict[str, Any]] = field(default_factory=list)
-    next_shard: int = 0
     format_version: int = FORMAT_VERSION
 
     def write(self, folder: Path) -> None:
@@ -70,29 +79,78 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """The state of the corpus in a folder."""
+        """The state of the corpus in a folder; a ValueError if anything in it is not as `write` writes it."""
         path = folder / MANIFEST
         if not path.is_file():
             hint = "" if folder.is_dir() else " (there is no such folder)"
             raise ValueError(f"{folder} is not a corpus: it has no {MANIFEST}{hint}; make one with pictopic build")
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            if content["format_version"] > FORMAT_VERSION:
-                raise ValueError("it was written by a newer pictopic; update pictopic to read it")
-            return cls(**content)
-        except (TypeError, KeyError, ValueError) as error:
-            raise ValueError(f"{path} cannot be read: {error}") from None
+        content = read_json(path)
+        version = content.get("format_version")
+        if version != FORMAT_VERSION:
+            age = "a newer" if isinstance(version, int) and version > FORMAT_VERSION else "an older"
+            todo = "update pictopic to read it" if age == "a newer" else "build it again"
+            raise ValueError(f"{path} cannot be read: it was written by {age} pictopic; {todo}")
+        wrong = [each.name for each in fields(cls) if not _CHECKS[each.name](content.get(each.name))]
+        wrong += sorted(content.keys() - {each.name for each in fields(cls)})
+        if wrong:
+            raise ValueError(f"{path} is damaged: {wrong[0]!r} is missing or wrong")
+        return cls(**content)
+
+    def shard_folder(self, folder: Path, shard: dict[str, Any]) -> Path:
+        """Where a shard is; a ValueError if a link leads out of the corpus' folder."""
+        if not is_inside(folder, f"{SHARDS}/{shard['name']}"):
+            raise ValueError(f"{folder} is damaged: {SHARDS}/{shard['name']} is outside of it")
+        return folder / SHARDS / shard["name"]
+
+
+def _is_int(value: Any, most: int) -> bool:
+    return type(value) is int and 0 <= value <= most
+
+
+def _is_shard(value: Any) -> bool:
+    if not isinstance(value, dict) or value.keys() != {"name", "n_rows", "sha256", "pictures"}:
+        return False
+    pictures, digests = value["pictures"], value["sha256"]
+    return (
+        isinstance(value["name"], str)
+        and _SHARD_NAME.fullmatch(value["name"]) is not None
+        and _is_int(value["n_rows"], 2**31 - 1)
+        and (pictures is None or (isinstance(pictures, str) and "\0" not in pictures))
+        and isinstance(digests, dict)
+        and digests.keys() <= _SHARD_FILES
+        and all(isinstance(digest, str) for digest in digests.values())
+    )
+
+
+_CHECKS = {
+    "n_words": lambda value: _is_int(value, _MAX_WORDS),
+    "n_features": lambda value: _is_int(value, _MAX_FEATURES),
+    "multi_label": lambda value: isinstance(value, bool),
+    "words": lambda value: value is None or isinstance(value, dict),
+    "source": lambda value: isinstance(value, str),
+    "options": lambda value: isinstance(value, dict) and _is_int(value.get("seed"), 2**63),
+    "versions": lambda value: isinstance(value, dict),
+    "shards": lambda value: (
+        isinstance(value, list) and all(map(_is_shard, value)) and len({shard["name"] for shard in value}) == len(value)
+    ),
+    "format_version": lambda value: value == FORMAT_VERSION,
+}
+
+
+def corpus_lock(folder: Path) -> AbstractContextManager[None]:
+    """Only one process at a time changes a corpus; see `pictopic.files.lock`."""
+    return lock(folder / ".lock", str(folder))
 
 
 def write_shards(folder: Path, manifest: Manifest, blocks: Iterable[Block]) -> list[dict[str, Any]]:
-    """Write blocks of pictures to new shards.
+    """Write blocks of pictures to new shards, which are on the disk when this returns.
 
     Parameters
     ----------
     folder : Path
-        Of the corpus.
+        Of the corpus; the caller holds its lock.
     manifest : Manifest
-        Its `next_shard` counts on; the shards it lists stay as they are.
+        For the numbers of words and features; the shards it lists stay as they are.
     blocks : iterable of Block
         Held in memory one at a time.
 
@@ -103,17 +161,37 @@ def write_shards(folder: Path, manifest: Manifest, blocks: Iterable[Block]) -> l
     """
     written = []
     waiting = _NonEmpty(blocks)
+    temporary = folder / SHARDS / _WRITING
     while waiting:
-        name = f"{manifest.next_shard:06d}"
-        manifest.next_shard += 1
-        temporary, final = folder / SHARDS / f".{name}", folder / SHARDS / name
-        for leftover in (temporary, final):  # of a run that was killed before its manifest was written
-            shutil.rmtree(leftover, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)  # of a run that was killed
         n_rows = _write_shard(temporary, waiting, manifest.n_words, manifest.n_features)
         digests = {path.name: sha256(path) for path in sorted(temporary.iterdir())}
-        os.rename(temporary, final)
+        name = hashlib.sha256(json.dumps(digests).encode()).hexdigest()[:16]  # unique, as the names of pictures are
+        sync_tree(temporary)
+        final = folder / SHARDS / name
+        if final.is_dir():  # the same bytes, of a run that was killed before its manifest was written
+            shutil.rmtree(temporary)
+        else:
+            os.rename(temporary, final)
         written.append({"name": name, "n_rows": n_rows, "sha256": digests})
+    if written:
+        sync_folder(folder / SHARDS)
     return written
+
+
+def sweep(folder: Path, manifest: Manifest) -> None:
+    """Remove the shards that the manifest does not list, and what killed processes have left.
+
+    Only what has a name of our own form, inside the corpus' folder, is ever removed.
+    """
+    listed = {shard["name"] for shard in manifest.shards}
+    if (folder / SHARDS).is_dir() and is_inside(folder, SHARDS):
+        for path in (folder / SHARDS).iterdir():
+            if path.name == _WRITING or (_SHARD_NAME.fullmatch(path.name) and path.name not in listed):
+                shutil.rmtree(path, ignore_errors=True)
+    for path in folder.glob(".*.tmp"):
+        with suppress(OSError):
+            path.unlink()
 
 
 class _NonEmpty:
@@ -137,7 +215,7 @@ def _write_shard(folder: Path, blocks: _NonEmpty, n_words: int, n_features: int)
     folder.mkdir(parents=True)
     with (
         NpyWriter(folder / "features.npy", "<f4", columns=n_features) as features,
-        pq.ParquetWriter(folder / "rows.parquet", SCHEMA) as table,
+        pq.ParquetWriter(folder / "rows.parquet", SCHEMA, use_dictionary=False) as table,
     ):
 
         def counts() -> Iterator[sparse.csr_array]:
@@ -156,29 +234,55 @@ def _write_shard(folder: Path, blocks: _NonEmpty, n_words: int, n_features: int)
 class Shard:
     """Some thousand pictures of a corpus."""
 
-    def __init__(self, folder: Path, n_rows: int, n_features: int):
-        self.folder = folder
+    def __init__(self, folder: Path, n_rows: int, n_words: int, n_features: int):
+        self.folder, self.n_rows = folder, n_rows
         self.counts = CountsOnDisk(folder)
         if len(self.counts) != n_rows:
             raise ValueError(f"{folder} is damaged: it should have {n_rows} rows, but has {len(self.counts)}")
+        if self.counts.shape[1] > n_words:
+            raise ValueError(f"{folder} is damaged: it has {self.counts.shape[1]} words, but the corpus {n_words}")
         self.features: MappedRows | None = None
         if n_features:
             self.features = map_rows(folder / "features.npy", (n_rows, n_features), "<f4")
 
     def table(self, columns: list[str] | None = None) -> pa.Table:
         """The pictures' rows."""
-        return pq.read_table(self.folder / "rows.parquet", columns=columns, schema=SCHEMA)
+        path = self.folder / "rows.parquet"
+        try:
+            return _read_rows(path, self.n_rows, columns)
+        except FileNotFoundError:
+            raise ValueError(f"{path} is gone: the corpus was changed since it was opened; open it again") from None
+        except (OSError, pa.ArrowException, ValueError) as error:
+            raise ValueError(f"{path} is damaged: {' '.join(str(error).split())}") from None
 
 
-def damaged(folder: Path, manifest: Manifest) -> list[str]:
-    """Names of the shards' files that are not what was written; those of old corpora are believed."""
-    found = []
-    for shard in manifest.shards:
-        for name, digest in shard.get("sha256", {}).items():
-            path = folder / SHARDS / shard["name"] / name
-            if not path.is_file() or sha256(path) != digest:
-                found.append(f"{SHARDS}/{shard['name']}/{name}")
-    return found
+def _read_rows(path: Path, n_rows: int, columns: list[str] | None) -> pa.Table:
+    with pq.ParquetFile(path) as file:
+        about = file.metadata
+        if about.num_rows != n_rows or not file.schema_arrow.equals(SCHEMA):
+            raise ValueError(f"it should have {n_rows} rows of {', '.join(SCHEMA.names)}")
+        groups = [about.row_group(k) for k in range(about.num_row_groups)]
+        parts = [group.column(k) for group in groups for k in range(group.num_columns)]
+        # With dictionaries, a file of some kilobytes can stand for gigabytes of the same text; we write none.
+        if not all(_ENCODINGS.issuperset(part.encodings) for part in parts):
+            raise ValueError("it is encoded in another way than pictopic writes it")
+        if sum(part.total_uncompressed_size for part in parts) > _MAX_TABLE:
+            raise ValueError(f"it has more than {_MAX_TABLE:,} bytes")
+        table = file.read(columns)
+    table.validate(full=True)
+    if "file_name" in table.column_names and table["file_name"].null_count:
+        raise ValueError("a row has no file name")
+    return table
+
+
+def damaged(folder: Path, shards: Iterable[dict[str, Any]]) -> list[str]:
+    """Names of the shards' files that are not what was written."""
+    names = [f"{SHARDS}/{shard['name']}/{name}" for shard in shards for name in shard["sha256"]]
+    digests = [digest for shard in shards for digest in shard["sha256"].values()]
+    return [
+        name for name, digest in zip(names, digests, strict=True)
+        if not (folder / name).is_file() or sha256(folder / name) != digest
+    ]  # fmt: skip
 
 
 def fetch(url: str, again: Iterable[str] = ()) -> Path:
@@ -187,7 +291,7 @@ def fetch(url: str, again: Iterable[str] = ()) -> Path:
     Files named in `again` are downloaded in any case.
     """
     store, folder = Store(url), cache_folder(url)
-    with locked(folder):
+    with lock(folder / ".lock", str(folder), timeout=-1):  # another process downloads it for us
         try:
             store.read(MANIFEST)
         except FileNotFoundError:
@@ -204,6 +308,6 @@ def publish(folder: Path, url: str) -> None:
     manifest = Manifest.read(folder)
     for shard in manifest.shards:
         if shard["pictures"] is not None:  # seen from anywhere
-            shard["pictures"] = os.path.normpath(folder.absolute() / shard["pictures"])
+            shard["pictures"] = os.path.realpath(folder.resolve() / shard["pictures"])
     manifest.write(folder)
     Store(url).upload(folder, MANIFEST, ignore=lambda name: name.startswith("."))

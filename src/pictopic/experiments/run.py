@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
 from pictopic.corpus.corpus import Corpus
 from pictopic.experiments.results import plain, slug
 from pictopic.files import write_text
+from pictopic.processes import end_workers, worker_options
 from pictopic.words.codebook import Codebook
 
 T = TypeVar("T")
@@ -213,9 +214,14 @@ class Run:
                 _do(paths[i], tasks[i], self.budget.end, self.log)
         elif missing:
             jobs = (delayed(_do)(paths[i], tasks[i], self.budget.end) for i in missing)
-            for key in Parallel(self.n_jobs, return_as="generator_unordered")(jobs):
-                if key:
-                    self.log(f"{key}: done")
+            try:
+                with parallel_config("loky", n_jobs=self.n_jobs, **worker_options()):
+                    for key in Parallel(return_as="generator_unordered")(jobs):
+                        if key:
+                            self.log(f"{key}: done")
+            except BaseException:
+                end_workers()
+                raise
         return [self._note(task.key, task.options, _read_cell(path)) for task, path in zip(tasks, paths, strict=True)]
 
     def _path(self, key: str, options: dict[str, Any]) -> Path:

@@ -18,6 +18,7 @@ from pictopic.models.labels import Labels
 from pictopic.models.likelihood import LikelihoodMixin
 from pictopic.models.parallel import in_parts
 from pictopic.models.parameters import Options, Theta, initial_theta, word_frequencies
+from pictopic.models.run import Run
 from pictopic.models.trained import TrainedMixin
 from pictopic.models.training import train
 from pictopic.models.tree import WordTree
@@ -62,9 +63,22 @@ class BaseDocNADE(LikelihoodMixin, TrainedMixin, ClassNamePrefixFeaturesOutMixin
 
     # ---- training ----------------------------------------------------------------------------------------------
 
-    def _fit(self, X: sparse.csr_array, labels: Labels, held_out: tuple[sparse.csr_array, Labels] | None) -> None:
+    def _random_state(self, run: Run) -> Any:
+        """The option `random_state`; with a checkpoint always a number, so that the run can be resumed."""
+        if run.checkpoint is None or isinstance(self.random_state, Integral):
+            return self.random_state
+        return self._drawn_seed(run.checkpoint)
+
+    def _fit(
+        self,
+        X: sparse.csr_array,
+        labels: Labels,
+        held_out: tuple[sparse.csr_array, Labels] | None,
+        run: Run,
+        random_state: Any,
+    ) -> None:
         """Train on counts and labels until `max_iter`, or until the held-out part is predicted no better."""
-        rng = check_random_state(self.random_state)
+        rng = check_random_state(random_state)
         if self.warm_start and hasattr(self, "components_"):
             self._check_same_shape(X, labels)
         else:
@@ -78,6 +92,12 @@ class BaseDocNADE(LikelihoodMixin, TrainedMixin, ClassNamePrefixFeaturesOutMixin
             def validate(theta: Theta) -> float:
                 return self._validation_score(theta, *held_out, seed)
 
+        data = fingerprint(X, labels.indicator)
+        identity = ""
+        if run.checkpoint is not None:
+            identity = self._identity(
+                random_state, data, None if held_out is None else fingerprint(held_out[0], held_out[1].indicator)
+            )
         outcome = train(
             trainer,
             X.shape[0],
@@ -88,10 +108,12 @@ class BaseDocNADE(LikelihoodMixin, TrainedMixin, ClassNamePrefixFeaturesOutMixin
             n_iter_no_change=self.n_iter_no_change,
             rng=rng,
             validate=validate,
+            run=run,
+            identity=identity,
             verbose=int(self.verbose),
             name=type(self).__name__,
         )
-        self._keep(outcome, fingerprint(X, labels.indicator))
+        self._keep(outcome, data)
 
     def _partial_fit(self, X: sparse.csr_array, labels: Labels) -> None:
         """One pass over X, going on from where the last call ended."""

@@ -15,17 +15,21 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, from_numpy
 
+from pictopic.files import sync_file, sync_folder
 from pictopic.storage import Store, is_remote, local, sha256
 
 _NAME = re.compile(r"checkpoint-(\d{9})-([0-9a-f]{64})\.safetensors")
+_STEP = len("checkpoint-123456789")  # characters of a name that say the step
+_TEMPORARY = ".checkpoint-*.tmp"
 
 
 @dataclass
@@ -66,6 +70,10 @@ class Checkpoint:
         if self.keep < 1:
             raise ValueError(f"keep must be at least 1, got {self.keep}")
 
+    def below(self, name: str) -> Checkpoint:
+        """The same in a sub-folder."""
+        return replace(self, folder=f"{os.fspath(self.folder)}/{name}")
+
     def begin(self, epoch: int) -> None:
         """Count time and epochs from now on."""
         self._last = (time.monotonic(), epoch)
@@ -90,45 +98,56 @@ class Checkpoint:
             found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
         return sorted((name for name in found if _NAME.fullmatch(name)), reverse=True)
 
-    def save(self, step: int, epoch: int, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
-        """Write a checkpoint; if that fails (a full disk), warn and keep the ones before."""
+    def save(self, step: int, epoch: int, tensors: dict[str, Tensor | np.ndarray], state: dict[str, Any]) -> bool:
+        """Write a checkpoint; if that fails (a full disk), warn, keep the ones before and return False."""
         self.begin(epoch)
         remote = is_remote(self.folder)
         folder = Path(tempfile.gettempdir()) if remote else local(self.folder)
-        temporary = folder / f".checkpoint-{os.getpid()}.tmp"
+        temporary = folder / _TEMPORARY.replace("*", str(os.getpid()))
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary,
+            save_file({name: _tensor(values).contiguous() for name, values in tensors.items()}, temporary,
                       metadata={"state": json.dumps(state)})  # fmt: skip
             digest = sha256(temporary)
-            with temporary.open("rb+") as file:
-                os.fsync(file.fileno())
             name = f"checkpoint-{step:09d}-{digest}.safetensors"
             if remote:
                 Store(str(self.folder)).put(temporary, name)
-                temporary.unlink()
             else:
+                sync_file(temporary)
                 os.replace(temporary, folder / name)
+                sync_folder(folder)
         except (OSError, SafetensorError) as error:
-            temporary.unlink(missing_ok=True)
             warnings.warn(f"no checkpoint could be written to {self.folder} ({error}); training goes on", stacklevel=2)
-            return
-        for name in self.names()[self.keep :]:
-            if remote:
+            return False
+        finally:
+            temporary.unlink(missing_ok=True)
+        others = [other for other in self.names() if other != name]
+        # Those of this step or a later one are damaged, or were written before the epoch's end.
+        outdated = [other for other in others if other[:_STEP] >= name[:_STEP]]
+        outdated += [other for other in others if other not in outdated][self.keep - 1 :]
+        self._remove(outdated)
+        return True
+
+    def _remove(self, names: list[str]) -> None:
+        for name in names:
+            if is_remote(self.folder):
                 Store(str(self.folder)).remove(name)
             else:
-                (folder / name).unlink(missing_ok=True)
+                (local(self.folder) / name).unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Delete what processes that were killed have left half-written."""
+        if not is_remote(self.folder):
+            for path in local(self.folder).glob(_TEMPORARY):
+                path.unlink(missing_ok=True)
 
     def clear(self) -> None:
         """Delete the checkpoints, of a run whose model is saved; and their folder, if nothing else is in it."""
-        if is_remote(self.folder):
-            for name in self.names():
-                Store(str(self.folder)).remove(name)
-            return
-        for path in self.files():
-            path.unlink(missing_ok=True)
-        with suppress(OSError):
-            local(self.folder).rmdir()
+        self._remove(self.names())
+        if not is_remote(self.folder):
+            self.sweep()
+            with suppress(OSError):
+                local(self.folder).rmdir()
 
     def peek(self) -> dict[str, Any] | None:
         """The state of the newest checkpoint that is whole, without its tensors; None without any."""
@@ -137,6 +156,7 @@ class Checkpoint:
 
     def load(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """The newest checkpoint that is whole, as (tensors, state); None without any."""
+        self.sweep()
         for name in self.names():
             try:
                 with self._here(name) as path:
@@ -155,6 +175,10 @@ class Checkpoint:
         with tempfile.TemporaryDirectory(prefix="pictopic-") as folder:
             Store(str(self.folder)).get(name, Path(folder) / name)
             yield Path(folder) / name
+
+
+def _tensor(values: Tensor | np.ndarray) -> Tensor:
+    return from_numpy(np.ascontiguousarray(values)) if isinstance(values, np.ndarray) else values
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

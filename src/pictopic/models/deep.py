@@ -13,6 +13,7 @@ from pictopic.models.base import split_held_out
 from pictopic.models.deep_base import BaseDeepDocNADE
 from pictopic.models.deep_supervised import DeepSupervisedMixin
 from pictopic.models.documents import check_documents
+from pictopic.models.run import Run
 
 
 class DeepDocNADE(BaseDeepDocNADE):
@@ -113,6 +114,8 @@ class DeepDocNADE(BaseDeepDocNADE):
         Mean number of words of the training documents.
     n_iter_ : int
         Number of passes done.
+    stop_reason_ : {"max_iter", "converged", "time", "interrupted"}
+        Why training ended; "converged": the held-out score got no better.
     history_ : dict of lists
         For each pass "nll" (estimated -log p a weighted word, in training), "class_loss", "validation_score" and
         "seconds".
@@ -199,7 +202,14 @@ class DeepDocNADE(BaseDeepDocNADE):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any = None, *, global_features: Any = None, X_val: Any = None, global_features_val: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        global_features: Any = None,
+        X_val: Any = None,
+        global_features_val: Any = None,
+        run: Run | None = None,
     ) -> DeepDocNADE:
         """Learn from documents.
 
@@ -212,20 +222,23 @@ class DeepDocNADE(BaseDeepDocNADE):
             Features of whole pictures; NaN where a picture has none.
         X_val, global_features_val : like X and global_features, optional
             Documents to stop on, instead of a fraction of X.
+        run : Run, optional
+            Checkpoints, what Ctrl-C does, and who is told of progress: what belongs to this fit and not to the model.
 
         Returns
         -------
         self
         """
         documents = check_documents(self, X, global_features, reset=True)
-        seed = self._seed()
+        run = self._own_run(run)
+        seed = self._seed(run)
         if X_val is not None:
             held_out = check_documents(self, X_val, global_features_val, reset=False)
         else:
             rows, others = split_held_out(documents.labels, self.validation_fraction, np.random.RandomState(seed))
             documents, held_out = documents.subset(rows), documents.subset(others)
         some = any(held_out.read(chunk).nnz for chunk in held_out.chunks())
-        self._fit(documents, held_out if some else None, seed)
+        self._fit(documents, held_out if some else None, seed, run)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -303,7 +316,7 @@ class SupDeepDocNADE(DeepSupervisedMixin, BaseDeepDocNADE):
         Held-out `validation_metric` of the parameters that were kept (minus the loss).
     parameters_, components_, annotation_weight_, normalize_, feature_mean_, feature_scale_, tree_, mean_length_
         See `DeepDocNADE`.
-    n_iter_, history_
+    n_iter_, stop_reason_, history_
         See `DeepDocNADE`.
 
     Examples
@@ -402,6 +415,7 @@ class SupDeepDocNADE(DeepSupervisedMixin, BaseDeepDocNADE):
         X_val: Any = None,
         y_val: Any = None,
         global_features_val: Any = None,
+        run: Run | None = None,
     ) -> SupDeepDocNADE:
         """Learn from documents and their classes.
 
@@ -415,20 +429,23 @@ class SupDeepDocNADE(DeepSupervisedMixin, BaseDeepDocNADE):
             Features of whole pictures; NaN where a picture has none.
         X_val, y_val, global_features_val : like X, y and global_features, optional
             Documents and classes to stop on, instead of a fraction of X.
+        run : Run, optional
+            Checkpoints, what Ctrl-C does, and who is told of progress: what belongs to this fit and not to the model.
 
         Returns
         -------
         self
         """
         documents = self._check_labelled(X, y, global_features, reset=True)
-        seed = self._seed()
+        run = self._own_run(run)
+        seed = self._seed(run)
         if X_val is not None:
             held_out = self._check_labelled(X_val, y_val, global_features_val, reset=False)
         else:
             rows, others = split_held_out(documents.labels, self.validation_fraction, np.random.RandomState(seed))
             documents, held_out = documents.subset(rows), documents.subset(others)
         held_out = held_out.subset(np.flatnonzero(held_out.labels.known[held_out.rows]))
-        self._fit(documents, held_out if len(held_out) else None, seed)
+        self._fit(documents, held_out if len(held_out) else None, seed, run)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)

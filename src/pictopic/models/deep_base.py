@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,10 +21,11 @@ from pictopic.models.checkpoint import Checkpoint
 from pictopic.models.deep_likelihood import DeepLikelihoodMixin
 from pictopic.models.deep_start import DeepStartMixin
 from pictopic.models.deep_training import PICTURES_FIRST, DeepTrainer, InputOptions, TrainingOptions, split_documents
-from pictopic.models.documents import CHUNK, Documents, Statistics, check_documents, describe
+from pictopic.models.documents import CHUNK, Documents, check_documents, describe
 from pictopic.models.network import Network, parameter_shapes
 from pictopic.models.parallel import in_parts
 from pictopic.models.peers import current
+from pictopic.models.run import Run
 from pictopic.models.softmax_output import torch_threads
 from pictopic.models.trained import TrainedMixin
 from pictopic.models.training import train
@@ -34,11 +34,6 @@ _LEARNING_RATES = {"adam": 0.0003, "adamw": 0.0003, "sgd": 0.03}
 _ROW_MULTIPLE = 16  # a matrix product gives a row the same bits for any number of rows that is a multiple of this
 _MAX_DECAY = 3.0  # in a small collection, a pass has too few steps to make up for what decays
 _VALIDATION_DRAWS = 2000  # splits of held-out documents to look at, at most ten of each
-# Options that do not change what a run computes, or only how long it goes on: not part of a checkpoint's identity.
-_FREE_OPTIONS = {
-    "n_iter_no_change", "max_minutes", "checkpoint", "log_dir", "verbose", "warm_start", "init", "random_state",
-    "n_jobs",
-}  # fmt: skip
 
 
 class BaseDeepDocNADE(
@@ -97,24 +92,18 @@ class BaseDeepDocNADE(
             raise ValueError(f"n_components must be a whole number above 0, or several, got {self.n_components!r}")
         return tuple(int(size) for size in sizes)
 
-    def _checkpoint(self) -> Checkpoint | None:
-        if self.checkpoint is None or isinstance(self.checkpoint, Checkpoint):
-            return self.checkpoint
-        return Checkpoint(self.checkpoint)
+    def _own_run(self, run: Run | None) -> Run:
+        """What `fit` was given, with the checkpoint that the options name."""
+        run = run or Run()
+        named = isinstance(self.checkpoint, str | os.PathLike)
+        checkpoint = Checkpoint(os.fspath(self.checkpoint)) if named else self.checkpoint
+        return replace(run, checkpoint=run.checkpoint or checkpoint)
 
-    def _seed(self) -> int:
-        """Where all random numbers of a fit come from; that of the run to go on with, if none is given."""
-        return current().agree(self._own_seed)
+    def _seed(self, run: Run) -> int:
+        """Where all random numbers of a fit come from; the same in all processes that train together."""
+        return current().agree(lambda: self._drawn_seed(run.checkpoint))
 
-    def _own_seed(self) -> int:
-        checkpoint = self._checkpoint()
-        if checkpoint is not None and not isinstance(self.random_state, Integral):
-            state = checkpoint.peek()
-            if state is not None:
-                return json.loads(state["identity"])["seed"]
-        return int(check_random_state(self.random_state).randint(2**31))
-
-    def _fit(self, documents: Documents, held_out: Documents | None, seed: int) -> None:
+    def _fit(self, documents: Documents, held_out: Documents | None, seed: int, run: Run) -> None:
         """Train until `max_iter`, or until the held-out part is predicted no better."""
         rng = np.random.RandomState(seed)
         statistics = describe(documents)
@@ -134,8 +123,10 @@ class BaseDeepDocNADE(
             n_iter_no_change=self.n_iter_no_change,
             rng=rng,
             validate=None if held_out is None else self._validator(held_out, seed),
-            checkpoint=self._checkpoint(),
-            identity=self._identity(seed, statistics, held_out),
+            run=run,
+            identity=self._identity(
+                seed, statistics.fingerprint, None if held_out is None else describe(held_out).fingerprint
+            ),
             row_numbers=documents.rows,
             max_seconds=None if self.max_minutes is None else 60 * self.max_minutes,
             peers=current(),
@@ -171,20 +162,8 @@ class BaseDeepDocNADE(
         """Documents a step; "auto" is 128, or fewer where that would leave less than 12 steps a pass."""
         return min(128, max(8, n_documents // 12)) if self.batch_size == "auto" else self.batch_size
 
-    def _identity(self, seed: int, statistics: Statistics, held_out: Documents | None) -> str:
-        """What decides the result of a run, as JSON."""
-        from pictopic.models.persistence import plain
-
-        options = self.get_params(deep=False)
-        free = _FREE_OPTIONS | ({"max_iter"} if self.schedule == "constant" else set())  # a cosine ends at max_iter
-        return json.dumps({
-            "model": type(self).__name__,
-            "seed": seed,
-            "options": {name: plain(value) for name, value in sorted(options.items()) if name not in free},
-            "start": _digest(self.parameters_),
-            "data": statistics.fingerprint,
-            "held_out": None if held_out is None else describe(held_out).fingerprint,
-        })  # fmt: skip
+    def _start(self) -> dict[str, np.ndarray]:
+        return self.parameters_
 
     def _trainer(self, documents: Documents, n_steps: int) -> DeepTrainer:
         rate = _LEARNING_RATES[self.solver] if self.learning_rate == "auto" else self.learning_rate
@@ -342,12 +321,3 @@ class BaseDeepDocNADE(
 
         check_is_fitted(self)
         save(self, folder)
-
-
-def _digest(arrays: dict[str, np.ndarray]) -> str:
-    """SHA-256 of named arrays."""
-    digest = hashlib.sha256()
-    for name, array in sorted(arrays.items()):
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()

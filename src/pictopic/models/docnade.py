@@ -16,6 +16,7 @@ from pictopic.models.base import BaseDocNADE, split_held_out
 from pictopic.models.counts import check_counts, document_lengths
 from pictopic.models.labels import Labels, no_labels
 from pictopic.models.parameters import Theta
+from pictopic.models.run import Run
 from pictopic.models.supervised import SupervisedMixin
 
 
@@ -89,6 +90,8 @@ class DocNADE(BaseDocNADE):
         Mean number of words of the training documents.
     n_iter_ : int
         Number of passes done.
+    stop_reason_ : {"max_iter", "converged", "interrupted"}
+        Why training ended; "converged": the held-out score got no better.
     history_ : dict of lists
         For each pass "nll" (-log p a word, in training), "class_loss", "validation_score" and "seconds".
     best_validation_score_ : float or None
@@ -156,7 +159,7 @@ class DocNADE(BaseDocNADE):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, *, X_val: Any = None) -> DocNADE:
+    def fit(self, X: Any, y: Any = None, *, X_val: Any = None, run: Run | None = None) -> DocNADE:
         """Learn from documents.
 
         Parameters
@@ -166,21 +169,25 @@ class DocNADE(BaseDocNADE):
         y : ignored
         X_val : {array-like, sparse matrix} of shape (n_held_out, n_words), optional
             Documents to stop on, instead of a fraction of X.
+        run : Run, optional
+            Checkpoints, what Ctrl-C does, and who is told of progress: what belongs to this fit and not to the model.
 
         Returns
         -------
         self
         """
         X = check_counts(self, X, reset=True)
+        run = run or Run()
+        random_state = self._random_state(run)
         if X_val is not None:
             held_out = check_counts(self, X_val, reset=False)
         else:
-            rng = check_random_state(self.random_state)
+            rng = check_random_state(random_state)
             rows, others = split_held_out(no_labels(X.shape[0]), self.validation_fraction, rng)
             X, held_out = X[rows], X[others]
         some = bool(document_lengths(held_out).any())
         validation = (held_out, no_labels(held_out.shape[0])) if some else None
-        self._fit(X, no_labels(X.shape[0]), validation)
+        self._fit(X, no_labels(X.shape[0]), validation, run, random_state)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -246,6 +253,7 @@ class SupDocNADE(SupervisedMixin, BaseDocNADE):
     intercept_ : ndarray of shape (n_classes,)
         d.
     components_, hidden_intercept_, output_coef_, output_intercept_, tree_, mean_length_, n_iter_, history_
+    stop_reason_
         See `DocNADE`.
     best_validation_score_ : float or None
         Minus the held-out class loss of the parameters that were kept.
@@ -312,7 +320,7 @@ class SupDocNADE(SupervisedMixin, BaseDocNADE):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, *, X_val: Any = None, y_val: Any = None) -> SupDocNADE:
+    def fit(self, X: Any, y: Any, *, X_val: Any = None, y_val: Any = None, run: Run | None = None) -> SupDocNADE:
         """Learn from documents and their classes.
 
         Parameters
@@ -323,20 +331,24 @@ class SupDocNADE(SupervisedMixin, BaseDocNADE):
             A class for each document, or several.  Rows with None or NaN are unlabelled: they teach the words only.
         X_val, y_val : like X and y, optional
             Documents and classes to stop on, instead of a fraction of X.
+        run : Run, optional
+            Checkpoints, what Ctrl-C does, and who is told of progress: what belongs to this fit and not to the model.
 
         Returns
         -------
         self
         """
         X, labels = self._check_X_y(X, y, reset=True)
+        run = run or Run()
+        random_state = self._random_state(run)
         if X_val is not None:
             held_out, held_out_labels = self._check_X_y(X_val, y_val, reset=False)
         else:
-            rows, others = split_held_out(labels, self.validation_fraction, check_random_state(self.random_state))
+            rows, others = split_held_out(labels, self.validation_fraction, check_random_state(random_state))
             held_out, held_out_labels = X[others], Labels(*(part[others] for part in labels))
             X, labels = X[rows], Labels(*(part[rows] for part in labels))
         validation = (held_out, held_out_labels) if held_out_labels.known.any() else None
-        self._fit(X, labels, validation)
+        self._fit(X, labels, validation, run, random_state)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)

@@ -1,4 +1,4 @@
-"""Models on disk: ``config.json``, ``model-HASH.safetensors`` and a model card, ``README.md``.
+"""Models on disk: ``config.json``, ``model-HASH.safetensors``, a model card, ``README.md``, and ``timings.json``.
 
 Reading one runs nothing that is in it: JSON and plain arrays, checked before they are used.  A process that is killed
 while it writes one does no harm: the arrays go to a new file, named by their hash, and the model changes when
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import math
 import os
 import platform
 import re
@@ -18,32 +19,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as tensor_bytes
 
 import pictopic
-from pictopic.files import write_bytes, write_text
+from pictopic.checks import parse_arrays, shown
+from pictopic.files import lock_beside, read_json, read_unchanged, write_bytes, write_text
+from pictopic.models.config_checks import LEARNT, MODELS, check_learnt, check_options, check_seconds, names_array
 from pictopic.models.tree import WordTree
 from pictopic.storage import is_remote, local, readable, written
 
 FORMAT_VERSION = 1
 _OF_THE_MACHINE = ("init", "checkpoint", "log_dir")  # options that mean nothing elsewhere
 _CONFIG, _CARD = "config.json", "README.md"
+TIMINGS = "timings.json"  # how long it took: the only file in which equal runs differ, and the only one not needed
 _TENSORS = re.compile(r"model-[0-9a-f]{16}\.safetensors")
-_MODELS = {
-    "DocNADE": "pictopic.models.docnade", "SupDocNADE": "pictopic.models.docnade",
-    "DeepDocNADE": "pictopic.models.deep", "SupDeepDocNADE": "pictopic.models.deep",
-}  # fmt: skip
-_VALUES = (
-    "n_features_in_", "mean_length_", "n_iter_", "best_validation_score_", "history_", "data_fingerprint_",
-    "multi_label_", "annotation_weight_", "n_global_features_", "normalize_", "input_scale_",
-)  # fmt: skip
+_HALF = re.compile(r"\.[a-z0-9_]{8}\.tmp")  # what a save that was killed has left
+_MAX_BYTES = 1 << 36  # of the arrays
 
 
 def save(model: Any, folder: str | os.PathLike[str]) -> None:
     """Write a fitted model to a folder or URL, in place of the model that may be there."""
-    written(folder, _CONFIG, partial(_save, model))
+    if is_remote(folder):
+        written(folder, _CONFIG, partial(save_files, model))
+        return
+    with lock_beside(local(folder)):
+        save_files(model, local(folder))
 
 
 def check_free(place: str | os.PathLike[str]) -> None:
@@ -55,7 +55,8 @@ def check_free(place: str | os.PathLike[str]) -> None:
         raise ValueError(f"{folder} exists and is not a model; choose another folder")
 
 
-def _save(model: Any, folder: Path) -> None:
+def save_files(model: Any, folder: Path) -> None:
+    """Write a fitted model's files to a folder; the caller sees to it that nobody else does at the same time."""
     check_free(folder)
     arrays = {name: np.ascontiguousarray(array) for name, array in model._get_arrays().items()}
     if model.tree_ is not None:
@@ -63,26 +64,29 @@ def _save(model: Any, folder: Path) -> None:
     tensors = tensor_bytes(arrays)
     digest = hashlib.sha256(tensors).hexdigest()
     name = f"model-{digest[:16]}.safetensors"
-    config = {
+    config: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "model": type(model).__name__,
         "options": {
             name: None if name in _OF_THE_MACHINE else plain(value)
             for name, value in model.get_params(deep=False).items()
         },
-        "learnt": {name: plain(getattr(model, name)) for name in _VALUES if hasattr(model, name)},
+        "learnt": {name: plain(getattr(model, name)) for name in LEARNT if hasattr(model, name)},
         "feature_names": _names(getattr(model, "feature_names_in_", None)),
         "classes": _names(getattr(model, "classes_", None)),
         "tensors": name,
         "tensors_sha256": digest,
         "versions": _versions(),
     }
+    # The arrays are on the disk before the file that names them, and the old ones are removed after it is.
     write_bytes(folder / name, tensors)
+    seconds = config["learnt"]["history_"].pop("seconds", [])
+    write_text(folder / TIMINGS, json.dumps({"tensors": name, "seconds": seconds}) + "\n")
     write_text(folder / _CONFIG, json.dumps(config, indent=1) + "\n")
     write_text(folder / _CARD, _card(model, config))
     for path in folder.iterdir():
-        if _TENSORS.fullmatch(path.name) and path.name != name:
-            path.unlink()
+        if (_TENSORS.fullmatch(path.name) and path.name != name) or _HALF.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 def load(folder: str | os.PathLike[str]) -> Any:
@@ -112,34 +116,70 @@ def load(folder: str | os.PathLike[str]) -> Any:
     DocNADE(max_iter=1, n_components=2)
     """
     with readable(folder) as path:
-        return _load(path)
+        return read_unchanged(lambda: _load(path), lambda: _identity(path), str(path))
+
+
+def _identity(folder: Path) -> bytes | None:
+    """What changes when another model is saved to a folder."""
+    try:
+        return (folder / _CONFIG).read_bytes()
+    except OSError:
+        return None
 
 
 def _load(folder: Path) -> Any:
     config = _read_config(folder)
-    tensors = _read_tensors(folder, config)
-    options = config["options"]
+    path = folder / _CONFIG
     name = config["model"]
-    if name not in _MODELS:
-        raise ValueError(f"{folder / _CONFIG} names an unknown model, {name!r}")
-    kind = getattr(importlib.import_module(_MODELS[name]), name)
+    if name not in MODELS:
+        raise ValueError(f"{path} names an unknown model, {shown(name)}")
     try:
-        # JSON has lists only; an option that has several values is a tuple.
-        model = kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
-        model._validate_params()
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{folder / _CONFIG} has options that {name} does not take: {error}") from None
-    _check_shapes(folder, model, tensors, config)
+        learnt = check_learnt(name, config["learnt"])
+        classes = names_array(config["classes"], "classes")
+        feature_names = names_array(config["feature_names"], "feature_names", learnt["n_features_in_"])
+        if ("Sup" in name) != (classes is not None):
+            raise ValueError(f"'classes' does not go with a {name}")
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    model = _fresh(path, name, config["options"], learnt["n_features_in_"])
+    tensors = _read_tensors(folder, config)
+    _check_arrays(folder, model, tensors, learnt, 0 if classes is None else len(classes))
     leaves = tensors.pop("word_of_leaf", None)
     model.tree_ = None if leaves is None else WordTree.from_leaves(leaves)
     model._set_arrays(tensors)
-    for key, value in config["learnt"].items():
-        if key in _VALUES:
-            setattr(model, key, value)
-    if config["feature_names"] is not None:
-        model.feature_names_in_ = _array(config["feature_names"])
-    if config["classes"] is not None:
-        model.classes_ = _array(config["classes"])
+    n_passes = len(learnt["history_"]["nll"])
+    learnt["history_"]["seconds"] = _read_seconds(folder, config["tensors"], n_passes)
+    for key, value in learnt.items():
+        setattr(model, key, value)
+    if feature_names is not None:
+        model.feature_names_in_ = feature_names
+    if classes is not None:
+        model.classes_ = classes
+    return model
+
+
+def _read_seconds(folder: Path, tensors: str, n_passes: int) -> list[float]:
+    """Seconds after each pass; NaN, if they are not there or those of another model."""
+    try:
+        timings = read_json(folder / TIMINGS)
+        if timings.get("tensors") == tensors:
+            return check_seconds(timings, n_passes)
+    except ValueError:
+        pass
+    return [math.nan] * n_passes
+
+
+def _fresh(path: Path, name: str, options: dict[str, Any], n_words: int) -> Any:
+    """A model with these options, which were read from `path`."""
+    kind = getattr(importlib.import_module(MODELS[name]), name)
+    try:
+        model = kind(**check_options(options, n_words))
+        model._validate_params()
+        if hasattr(model, "_sizes"):
+            model._sizes()
+    except (TypeError, ValueError) as error:
+        first = str(error).splitlines()[0][:500]  # the value is repeated in it, however long it is
+        raise ValueError(f"{path} has options that {name} does not take: {first}") from None
     return model
 
 
@@ -147,16 +187,13 @@ def _read_config(folder: Path) -> dict[str, Any]:
     path = folder / _CONFIG
     if not path.is_file():
         raise ValueError(f"{folder} is not a model: there is no {_CONFIG} in it")
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
-    version = config.get("format_version") if isinstance(config, dict) else None
-    if not isinstance(version, int):
+    config = read_json(path)
+    version = config.get("format_version")
+    if not isinstance(version, int) or isinstance(version, bool):
         raise ValueError(f"{path} is not a model's: it has no format_version")
     if version > FORMAT_VERSION:
         raise ValueError(
-            f"{folder} has format {version}, this pictopic {pictopic.__version__} reads up to {FORMAT_VERSION}; "
+            f"{folder} has format {shown(version)}, this pictopic {pictopic.__version__} reads up to {FORMAT_VERSION}; "
             "update pictopic"
         )
     expected = {
@@ -171,35 +208,38 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def _read_tensors(folder: Path, config: dict[str, Any]) -> dict[str, np.ndarray]:
     if not _TENSORS.fullmatch(config["tensors"]):
-        raise ValueError(f"{folder / _CONFIG} is damaged: {config['tensors']!r} is no name of a model's arrays")
+        raise ValueError(f"{folder / _CONFIG} is damaged: {shown(config['tensors'])} is no name of a model's arrays")
     path = folder / config["tensors"]
     if not path.is_file():
         raise ValueError(f"{folder} is damaged: there is no {path.name} in it")
+    if path.stat().st_size > _MAX_BYTES:
+        raise ValueError(f"{path} is damaged: it has more than {_MAX_BYTES} bytes")
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != config["tensors_sha256"]:
         raise ValueError(f"{path} is damaged or was changed: it is not the file that was saved with {_CONFIG}")
-    try:
-        return parse_tensors(content)
-    except SafetensorError as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
+    return parse_arrays(content, path)[0]
 
 
-def _check_shapes(folder: Path, model: Any, tensors: dict[str, np.ndarray], config: dict[str, Any]) -> None:
-    try:
-        n_words = config["learnt"]["n_features_in_"]
-        n_classes = len(config["classes"]["values"]) if config["classes"] is not None else 0
-        n_outputs = n_words - 1 if model.output == "tree" else n_words
-        expected = model._array_shapes(n_words, n_outputs, n_classes, config["learnt"])
-        if model.output == "tree":
-            expected["word_of_leaf"] = (n_words,)
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"{folder / _CONFIG} is damaged: {error!r}") from None
-    found = {name: array.shape for name, array in tensors.items()}
-    if found != expected:
-        raise ValueError(f"{folder} is damaged: it should hold arrays {expected}, but has {found}")
+def _check_arrays(
+    folder: Path, model: Any, tensors: dict[str, np.ndarray], learnt: dict[str, Any], n_classes: int
+) -> None:
+    """Compare the arrays with the shapes that the configuration asks for, and look at their values."""
+    n_words = learnt["n_features_in_"]
+    n_outputs = n_words - 1 if model.output == "tree" else n_words
+    expected = model._array_shapes(n_words, n_outputs, n_classes, learnt)
+    if model.output == "tree":
+        expected["word_of_leaf"] = (n_words,)
+    shapes = {name: array.shape for name, array in tensors.items()}
+    if shapes != expected:
+        raise ValueError(f"{folder} is damaged: it should hold arrays {shown(expected)}, but has {shown(shapes)}")
     for name, array in tensors.items():
-        if name != "word_of_leaf" and array.dtype != np.float32:
-            raise ValueError(f"{folder} is damaged: {name} should be float32, but is {array.dtype}")
+        dtype = "<i8" if name == "word_of_leaf" else "<f4"
+        if array.dtype != np.dtype(dtype):
+            raise ValueError(f"{folder} is damaged: {name} should be {np.dtype(dtype)}, but is {array.dtype}")
+        if not np.isfinite(array).all() or (name == "feature_scale" and not (array > 0).all()):
+            raise ValueError(f"{folder} is damaged: {name} has values that are infinite, or cannot be divided by")
+    if model.output == "tree" and not np.array_equal(np.sort(tensors["word_of_leaf"]), np.arange(n_words)):
+        raise ValueError(f"{folder} is damaged: word_of_leaf must hold each word exactly once")
 
 
 def plain(value: Any) -> Any:
@@ -218,12 +258,6 @@ def _names(values: np.ndarray | None) -> dict[str, Any] | None:
     if values is None:
         return None
     return {"dtype": "object" if values.dtype == object else values.dtype.str, "values": values.tolist()}
-
-
-def _array(names: dict[str, Any]) -> np.ndarray:
-    if names["dtype"] != "object" and np.dtype(names["dtype"]).kind not in "biufU":
-        raise ValueError(f"labels of type {names['dtype']!r} are not known")
-    return np.array(names["values"], dtype=names["dtype"])
 
 
 def _versions() -> dict[str, str]:

@@ -229,6 +229,14 @@ class SoftmaxTrainer(Trainer):
         """The parameters to be used: the averages, where there are any."""
         return to_theta(self.theta | self.solver.used())
 
+    def to_arrays(self, parameters: Theta) -> dict[str, np.ndarray]:
+        """Parameters as named arrays, for a checkpoint."""
+        return vars(parameters)
+
+    def from_arrays(self, arrays: dict[str, np.ndarray]) -> Theta:
+        """The inverse of `to_arrays`."""
+        return Theta(**arrays)
+
     def state(self) -> dict[str, Any]:
         """What a later trainer needs to go on from here."""
         return self.solver.state()

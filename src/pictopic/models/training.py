@@ -14,6 +14,7 @@ import numpy as np
 
 from pictopic.models.peers import Peers
 from pictopic.models.progress import Progress
+from pictopic.models.run import Run, Status, uninterrupted
 
 if TYPE_CHECKING:
     from pictopic.models.checkpoint import Checkpoint
@@ -39,9 +40,20 @@ class Trainer(ABC):
     def parameters(self) -> Any:
         """A copy of the parameters to be used."""
 
+    def to_arrays(self, parameters: Any) -> dict[str, np.ndarray]:
+        """Parameters as named arrays, for a checkpoint."""
+        return parameters
+
+    def from_arrays(self, arrays: dict[str, np.ndarray]) -> Any:
+        """The inverse of `to_arrays`."""
+        return arrays
+
     @abstractmethod
     def state(self) -> dict[str, Any]:
-        """What a later trainer needs to go on from here."""
+        """What a later trainer needs to go on from here: named "tensors" and plain numbers.
+
+        To ask for it does not change what is learnt.
+        """
 
     @abstractmethod
     def resume(self, state: dict[str, Any]) -> None:
@@ -55,12 +67,13 @@ class Outcome:
     theta: Any
     n_iter: int
     best_score: float | None
+    reason: str  # why it ended: "max_iter", "converged" (no better score), "time" or "interrupted"
     history: dict[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass
-class _Run:
-    """Where a training run stands: what a checkpoint holds beside the trainer's own state."""
+class _Position:
+    """How far a run has come: what a checkpoint holds beside the trainer's state."""
 
     seed: int  # all random numbers come from it, the epoch and the number of the minibatch
     epoch: int = 0  # finished epochs
@@ -98,7 +111,7 @@ def train(
     n_iter_no_change: int,
     rng: np.random.RandomState,
     validate: Callable[[Any], float] | None = None,
-    checkpoint: Checkpoint | None = None,
+    run: Run | None = None,
     identity: str = "",
     row_numbers: np.ndarray | None = None,
     max_seconds: float | None = None,
@@ -126,8 +139,8 @@ def train(
         Draws the one seed from which the order of the documents and the seeds of the steps come.
     validate : callable, optional
         Parameters -> score, larger is better.  The parameters of the best epoch are returned; without it, the last.
-    checkpoint : Checkpoint, optional
-        Where to write the run down, and where to look for one to go on with.
+    run : Run, optional
+        Checkpoints, what Ctrl-C does, and who is told of progress.
     identity : str
         What the run depends on; a checkpoint with another identity is refused.
     row_numbers : ndarray, optional
@@ -146,74 +159,114 @@ def train(
     Returns
     -------
     Outcome
-        After Ctrl-C, the best model so far (with a warning).
+        After Ctrl-C, the best model so far (with a warning), unless `run` says otherwise.
     """
-    peers = peers or Peers()
-    run = _Run(seed=int(rng.randint(2**31)))
-    saver = _Saver(checkpoint, identity, trainer, peers)
-    run, best = saver.resume(run)
-    begin = time.perf_counter() - run.seconds
+    run, peers = run or Run(), peers or Peers()
+    saver = _Saver(run.checkpoint, identity, trainer, peers)
+    position, best = saver.resume(_Position(seed=int(rng.randint(2**31))))
+    if run.finish and not saver.resumed:
+        where = "" if run.checkpoint is None else f" in {run.checkpoint.folder}"
+        raise ValueError(f"there is no checkpoint{where} to finish with: nothing has been learnt yet")
+    begin = time.perf_counter() - position.seconds
 
     def out_of_time() -> bool:
         return max_seconds is not None and peers.agree(lambda: time.perf_counter() - begin >= max_seconds)
 
-    def improve() -> float:
-        nonlocal best
+    def score() -> tuple[Any, float]:
         theta = trainer.parameters()
-        score = peers.agree(lambda: validate(theta))  # type: ignore[misc]
-        if run.best_score is None or score > run.best_score:
-            run.best_score, run.best_epoch, best = score, run.epoch, theta
-        return score
+        return theta, peers.agree(lambda: validate(theta))  # type: ignore[misc]
+
+    def improve(theta: Any, score: float) -> None:
+        nonlocal best
+        if position.best_score is None or score > position.best_score:
+            position.best_score, position.best_epoch, best = score, position.epoch, theta
+
+    def tell(loss: float, ended: bool = False) -> None:
+        if run.report is None or peers.rank:
+            return
+        done = position.epoch * n_documents + min(position.batch * batch_size, n_documents)
+        scores = position.history["validation_score"]
+        epoch, total = min(position.epoch + 1, max_iter), done if ended else max_iter * n_documents
+        run.report(
+            run.stage,
+            Status(epoch, max_iter, done, total, loss, scores[-1] if scores else None, position.best_score),
+        )
 
     if peers.rank:  # one tells for all
         verbose, log_dir = 0, None
+    loss = float("nan")
     with Progress(max_iter, n_documents, verbose, name, log_dir) as progress:
         try:
-            while run.epoch < max_iter and not (best is not None and run.epoch - run.best_epoch >= n_iter_no_change):
-                order = np.random.default_rng([run.seed, run.epoch]).permutation(n_documents)
-                for documents, minibatch in _minibatches(trainer, run, order, batch_size):
+            while not (reason := _ended(position, max_iter, n_iter_no_change, run.finish)):
+                order = np.random.default_rng([position.seed, position.epoch]).permutation(n_documents)
+                for documents, minibatch in _minibatches(trainer, position, order, batch_size):
                     if out_of_time():
+                        reason = "time"
                         break
-                    nll, class_loss = trainer.learn(*minibatch)
-                    if not np.isfinite(nll + class_loss):
-                        raise FloatingPointError(_bad_loss(nll + class_loss, run, documents, row_numbers, checkpoint))
-                    run.count(nll, class_loss)
-                    run.seconds = time.perf_counter() - begin
-                    seen = min(run.batch * batch_size, n_documents)
-                    progress.advance(run.epoch * n_documents + seen, run.nll / seen)
+                    with uninterrupted():
+                        nll, class_loss = trainer.learn(*minibatch)
+                        if not np.isfinite(nll + class_loss):
+                            what = _bad_loss(nll + class_loss, position, documents, row_numbers, run.checkpoint)
+                            raise FloatingPointError(what)
+                        position.count(nll, class_loss)
+                        position.seconds = time.perf_counter() - begin
+                    seen = min(position.batch * batch_size, n_documents)
+                    loss = position.nll / seen
+                    progress.advance(position.epoch * n_documents + seen, loss)
+                    tell(loss)
                     if seen < n_documents:
-                        saver.save_if_due(run, best)
-                if run.batch * batch_size < n_documents:  # out of time
-                    saver.save_if_due(run, best, at_once=True)
-                    if validate is not None and run.batch:
-                        improve()
+                        saver.save_if_due(position, best)
+                if reason:
+                    saver.save(position, best)
+                    if validate is not None and position.batch:
+                        improve(*score())
                     break
-                run.end_epoch(n_words, n_labelled)
-                if validate is not None:
-                    run.history["validation_score"].append(improve())
-                run.seconds = time.perf_counter() - begin
-                run.history["seconds"].append(run.seconds)
-                progress.report(run.epoch, run.history)
-                saver.save_if_due(run, best, at_once=run.epoch == max_iter)
+                scored = None if validate is None else score()  # if this is interrupted, nothing has changed yet
+                with uninterrupted():
+                    position.end_epoch(n_words, n_labelled)
+                    if scored is not None:
+                        improve(*scored)
+                        position.history["validation_score"].append(scored[1])
+                    position.seconds = time.perf_counter() - begin
+                    position.history["seconds"].append(position.seconds)
+                progress.report(position.epoch, position.history)
+                tell(loss)
+                saver.save_if_due(position, best)
+            else:
+                saver.save(position, best)
+            tell(loss, ended=True)
         except KeyboardInterrupt:
-            kept = f"the model of epoch {run.best_epoch}" if best is not None else f"the model after {run.epoch} epochs"
-            warnings.warn(f"training of {name} was interrupted: keeping {kept}", stacklevel=3)
+            reason = "interrupted"
+            saver.save(position, best)
+            if run.raise_on_interrupt:
+                raise
+            kept = f"of epoch {position.best_epoch}" if best is not None else f"after {position.epoch} epochs"
+            warnings.warn(f"training of {name} was interrupted: keeping the model {kept}", stacklevel=3)
     theta = trainer.parameters() if best is None else best
-    return Outcome(theta, run.epoch, run.best_score, run.history)
+    return Outcome(theta, position.epoch, position.best_score, reason, position.history)
+
+
+def _ended(position: _Position, max_iter: int, n_iter_no_change: int, finish: bool) -> str:
+    """Why training ends after so many epochs; "", if it does not."""
+    if position.epoch >= max_iter:
+        return "max_iter"
+    if position.best_score is not None and position.epoch - position.best_epoch >= n_iter_no_change:
+        return "converged"
+    return "interrupted" if finish else ""
 
 
 def _minibatches(
-    trainer: Trainer, run: _Run, order: np.ndarray, batch_size: int
+    trainer: Trainer, position: _Position, order: np.ndarray, batch_size: int
 ) -> Iterator[tuple[np.ndarray, tuple[Any, ...]]]:
     """The epoch's minibatches that are still to come, read in the background if the trainer wants that."""
     parts = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
 
     def load(k: int) -> tuple[np.ndarray, tuple[Any, ...]]:
-        seed = int(np.random.default_rng([run.seed, epoch, k, 1]).integers(2**31))
+        seed = int(np.random.default_rng([position.seed, epoch, k, 1]).integers(2**31))
         return parts[k], trainer.load(parts[k], seed)
 
-    epoch = run.epoch
-    places = range(run.batch, len(parts))
+    epoch = position.epoch
+    places = range(position.batch, len(parts))
     if not trainer.reads_ahead:
         yield from map(load, places)
         return
@@ -226,39 +279,45 @@ def _minibatches(
             yield ready
 
 
-def _bad_loss(value, run: _Run, documents, row_numbers, checkpoint: Checkpoint | None) -> str:
+def _bad_loss(value, position: _Position, documents, row_numbers, checkpoint: Checkpoint | None) -> str:
     rows = sorted((documents if row_numbers is None else row_numbers[documents]).tolist())
     shown = ", ".join(map(str, rows[:_SHOWN_ROWS])) + (", ..." if len(rows) > _SHOWN_ROWS else "")
     kept = f"; the last good checkpoint is in {checkpoint.folder}" if checkpoint is not None else ""
     return (
-        f"the loss became {value} in epoch {run.epoch + 1}, step {run.step + 1}, rows {shown}; "
+        f"the loss became {value} in epoch {position.epoch + 1}, step {position.step + 1}, rows {shown}; "
         f"try a smaller learning_rate{kept}"
     )
 
 
 class _Saver:
-    """A run's way to its checkpoints and back; without a `Checkpoint`, nothing happens."""
+    """Writes and reads a run's checkpoints; without a `Checkpoint`, nothing happens."""
 
     def __init__(self, checkpoint: Checkpoint | None, identity: str, trainer: Trainer, peers: Peers):
         self.checkpoint, self.identity, self.trainer, self.peers = checkpoint, identity, trainer, peers
+        self.resumed = False  # whether there was a checkpoint
+        self._saved: tuple[int, int] | None = None  # step and epoch of the last one
 
-    def save_if_due(self, run: _Run, best: Any, at_once: bool = False) -> None:
-        """Write the run down, if it is time to."""
-        if self.checkpoint is None or self.peers.rank or not (at_once or self.checkpoint.due(run.epoch)):
+    def save_if_due(self, position: _Position, best: Any) -> None:
+        """Write a checkpoint, if it is time to."""
+        if self.checkpoint is not None and not self.peers.rank and self.checkpoint.due(position.epoch):
+            self.save(position, best)
+
+    def save(self, position: _Position, best: Any) -> None:
+        """Write a checkpoint, unless there is one of this position."""
+        if self.checkpoint is None or self.peers.rank or self._saved == (position.step, position.epoch):
             return
-        from torch import from_numpy
-
         state = self.trainer.state()
         tensors = {f"trainer.{key}": tensor for key, tensor in state.pop("tensors").items()}
         if best is not None:
-            tensors |= {f"best.{key}": from_numpy(np.ascontiguousarray(array)) for key, array in best.items()}
-        content = {"identity": self.identity, "trainer": state, "run": vars(run)}
-        self.checkpoint.save(run.step, run.epoch, tensors, content)
+            tensors |= {f"best.{key}": array for key, array in self.trainer.to_arrays(best).items()}
+        content = {"identity": self.identity, "trainer": state, "run": vars(position)}
+        if self.checkpoint.save(position.step, position.epoch, tensors, content):
+            self._saved = (position.step, position.epoch)
 
-    def resume(self, run: _Run) -> tuple[_Run, Any]:
-        """The run to go on with, and its best parameters so far; the trainer is put into its state."""
+    def resume(self, position: _Position) -> tuple[_Position, Any]:
+        """The position to go on from, and the best parameters so far; the trainer is put into its state."""
         if self.checkpoint is None:
-            return run, None
+            return position, None
         found = self.peers.agree(self.checkpoint.load)
         best = None
         if found is not None:
@@ -269,10 +328,12 @@ class _Saver:
                     "choose another folder, or delete that one"
                 )
             self.trainer.resume({"tensors": _below(tensors, "trainer."), **state["trainer"]})
-            run = _Run(**state["run"])
-            best = {name: tensor.numpy() for name, tensor in _below(tensors, "best.").items()} or None
-        self.checkpoint.begin(run.epoch)
-        return run, best
+            position = _Position(**state["run"])
+            arrays = {name: tensor.numpy() for name, tensor in _below(tensors, "best.").items()}
+            best = self.trainer.from_arrays(arrays) if arrays else None
+            self.resumed, self._saved = True, (position.step, position.epoch)
+        self.checkpoint.begin(position.epoch)
+        return position, best
 
 
 def _below(tensors: dict[str, Any], prefix: str) -> dict[str, Any]:

@@ -184,22 +184,32 @@ class TreeTrainer(Trainer):
         packed = learning.Parameters(*self.average) if self.options.averaging else self.theta
         return unpack(packed, self.tree, self.n_hidden)
 
+    def to_arrays(self, parameters: Theta) -> dict[str, np.ndarray]:
+        """Parameters as named arrays, for a checkpoint."""
+        return vars(parameters)
+
+    def from_arrays(self, arrays: dict[str, np.ndarray]) -> Theta:
+        """The inverse of `to_arrays`."""
+        return Theta(**arrays)
+
+    def _state_arrays(self) -> dict[str, np.ndarray]:
+        """Everything that steps change, as the kernels have it: averages that are not up to date stay so."""
+        return {
+            f"{kind}.{name}": array
+            for kind in ("theta", "moment", "square", "average", "synced")
+            for name, array in zip(self.theta._fields, getattr(self, kind), strict=True)
+        }
+
     def state(self) -> dict[str, Any]:
         """What a later trainer needs to go on from here."""
-        self._sync()
-        return {
-            "theta": unpack(self.theta, self.tree, self.n_hidden),
-            "step": self.step,
-            **{name: [array.copy() for array in getattr(self, name)] for name in ("moment", "square", "average")},
-        }
+        tensors = {name: array.copy() for name, array in self._state_arrays().items()}
+        return {"tensors": tensors, "step": self.step, "decays": list(self.decays)}
 
     def resume(self, state: dict[str, Any]) -> None:
         """Go on from what `state` returned."""
-        self.theta = pack(state["theta"], self.tree)
-        self.step = state["step"]
-        for name in ("moment", "square", "average"):
-            for array, saved in zip(getattr(self, name), state[name], strict=True):
-                array[...] = saved
+        for name, array in self._state_arrays().items():
+            array[...] = np.asarray(state["tensors"][name])
+        self.step, self.decays = state["step"], (state["decays"][0], state["decays"][1])
 
 
 def count_losses(

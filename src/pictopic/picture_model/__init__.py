@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.source import Source, read_source
+from pictopic.files import temporary_folder
+from pictopic.models.checkpoint import Checkpoint
+from pictopic.models.run import Run
 from pictopic.picture_model.files import read_model, write_model
+from pictopic.picture_model.integrity import ModelFiles
 from pictopic.picture_model.review import ReviewMixin
-from pictopic.tasks.decision_files import decided_tags
+from pictopic.picture_model.update import updated_corpus
 from pictopic.tasks.decisions import Decisions
 from pictopic.tasks.evaluate import evaluate
 from pictopic.tasks.fitting import Fit, Fitted, Rows, fit_everything, refit, rows_to_learn_from
@@ -22,6 +26,7 @@ from pictopic.tasks.pretraining import load_pretrained
 from pictopic.tasks.reading import PictureReader
 from pictopic.tasks.retrieve import Index
 
+CHECKPOINTS = "checkpoints"  # folder of a fit's work folder
 _COLUMNS = ("label_column", "tags_column", "split_column", "pictures", "tag_rules")
 _MORE_WORDS = {20_000: 1000, 2_000: 500}  # from how many pictures on
 
@@ -95,6 +100,8 @@ class PictureModel(ReviewMixin):
         self.preset, self.n_words, self.regions, self.features = preset, n_words, regions, tuple(features)
         self.max_side, self.model, self.options, self.random_state = max_side, model, options, random_state
         self.n_jobs, self.verbose = n_jobs, verbose
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None  # of the corpus, if it is nowhere else
+        self._files: ModelFiles | None = None  # None: neither loaded nor saved
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
@@ -106,6 +113,7 @@ class PictureModel(ReviewMixin):
         progress: Callable[[str, int, int], None] | None = None,
         init: str | os.PathLike[str] | None = None,
         train: Fit | None = None,
+        run: Run | None = None,
         **options: Any,
     ) -> PictureModel:
         """Learn from a source of pictures or a corpus.
@@ -115,13 +123,17 @@ class PictureModel(ReviewMixin):
         source : path or Corpus
             See `Corpus.build` for what can be a source.
         folder : path, optional
-            Where to build the corpus; default: a temporary folder, kept as long as the model.
+            To work in: it gets the corpus and the checkpoints of the training, and a fit that was stopped there goes
+            on, to the same model.  It is needed as long as the model is not saved.  Default: a temporary folder, kept
+            as long as the model, and no checkpoints.
         progress : callable, optional
             Told of the build's stages.
         init : path, optional
             A model that ``pictopic pretrain`` wrote, of the same words, to start from.
         train : callable, optional
             What trains the network, such as on a cluster; see `pictopic.cluster`.
+        run : Run, optional
+            How often checkpoints are written, what Ctrl-C does, and who is told of the training's progress.
         **options
             Of `Corpus.build`, such as `label_column`.
 
@@ -130,16 +142,19 @@ class PictureModel(ReviewMixin):
         PictureModel
             Itself.
         """
+        run = run or Run()
+        if folder is not None and run.checkpoint is None:
+            run = replace(run, checkpoint=Checkpoint(Path(folder) / CHECKPOINTS))
         if isinstance(source, Corpus):
             corpus = source.verified()
         else:
             if folder is None:
-                self._temporary = tempfile.TemporaryDirectory(prefix="pictopic-")
-                folder = Path(self._temporary.name) / "corpus"
+                self._temporary = temporary_folder()
+                folder = self._temporary.name
             if progress is not None:
                 options["progress"] = progress
-            corpus = self.build_corpus(source, folder, **options)
-        self._learn(corpus, None if init is None else load_pretrained(init, corpus), train)
+            corpus = self.build_corpus(source, Path(folder) / "corpus", resume=True, **options)
+        self._learn(corpus, None if init is None else load_pretrained(init, corpus), train, run)
         return self
 
     def build_corpus(
@@ -152,7 +167,7 @@ class PictureModel(ReviewMixin):
         source : path or Source
         folder : path
         **options
-            Of `Corpus.build`.
+            Of `Corpus.build`.  With ``resume=True``, a finished corpus of the same is returned as it is.
 
         Returns
         -------
@@ -161,13 +176,17 @@ class PictureModel(ReviewMixin):
         if not isinstance(source, Source):
             source = read_source(source, **{key: options.pop(key) for key in _COLUMNS if key in options})
         n_words = self.n_words or usual_words(self.preset, len(source))
-        options |= {"n_words": n_words, "regions": self.regions, "max_side": self.max_side}
+        words: dict[str, Any] = {
+            "n_words": n_words,
+            "regions": self.regions,
+            "max_side": self.max_side,
+            "features": self.features,
+        }
         return Corpus.build(
-            source, folder, preset=self.preset, features=self.features, random_state=self.random_state,
-            n_jobs=self.n_jobs, **options,
-        )  # fmt: skip
+            source, folder, preset=self.preset, random_state=self.random_state, n_jobs=self.n_jobs, **words, **options
+        )
 
-    def _learn(self, corpus: Corpus, init: Any, train: Fit | None) -> None:
+    def _learn(self, corpus: Corpus, init: Any, train: Fit | None, run: Run) -> None:
         fitted = fit_everything(
             corpus,
             kind=self.model,
@@ -177,6 +196,7 @@ class PictureModel(ReviewMixin):
             options=self.options,
             init=init,
             fit=train,
+            run=run,
         )
         self._take(corpus, fitted, Index.build(fitted.network.represent(Rows.of(corpus))))
         if self.verbose:
@@ -184,16 +204,19 @@ class PictureModel(ReviewMixin):
 
     def _take(self, corpus: Corpus, fitted: Fitted, index: Index) -> None:
         self.corpus_, self._fitted, self._index = corpus, fitted, index
+        self._files = None
         self._reader, self._suggestions = PictureReader(corpus, self.n_jobs), None
         self.figures_ = dict(fitted.figures)
 
     def summary(self) -> list[str]:
-        """How good the model is, on pictures that were held out, beside trivial answers."""
+        """How good the model is on held-out pictures, next to simple baselines, as lines of text."""
         fitted = self._check_fitted()
         network = type(fitted.network.estimator).__name__
         lines = [f"learnt from {len(rows_to_learn_from(self.corpus_)):,} rows with {network}"]
-        if not fitted.figures:
-            lines.append("too few rows to hold some out: how good it is, is not known")
+        if fitted.held_out is None:
+            lines.append("accuracy is unknown: too few pictures to hold any out")
+        elif not fitted.figures:
+            lines.append("accuracy is unknown: the held-out pictures have neither tags nor classes to compare with")
         else:
             lines[0] += f"; on {fitted.n_validation:,} of them, which were held out first:"
         figures = fitted.figures
@@ -207,12 +230,17 @@ class PictureModel(ReviewMixin):
             lines.append(
                 f"  tags     {figures['tags']:6.1%} F-measure of the best 5 ({baseline:.1%} with the most frequent 5)"
             )
+        if "log_likelihood_per_word" in figures:
+            value, baseline = figures["log_likelihood_per_word"], figures["log_likelihood_per_word_baseline"]
+            lines.append(
+                f"  words    {value:6.2f} log-likelihood per word, in nats ({baseline:.2f} by frequency alone)"
+            )
         return lines
 
     # ---- other collections -------------------------------------------------------------------------------------------
 
     def evaluate(self, source: str | os.PathLike[str] | Corpus, **options: Any) -> dict[str, float]:
-        """How good the answers are on other pictures, whose tags or classes are known.
+        """How good the model is on other pictures.
 
         Parameters
         ----------
@@ -224,11 +252,17 @@ class PictureModel(ReviewMixin):
         Returns
         -------
         dict
-            "accuracy" or "map" of classes, "f_measure" of the best five tags, "precision", "recall" and "n_plus" a
-            tag, "precision_at_10" of similar pictures (the same class), as far as they can be measured.
+            "accuracy" or "map" of classes; "f_measure" of the best five tags; "precision", "recall" and "n_plus" per
+            tag; "precision_at_10" of similar pictures (the same class); "log_likelihood_per_word" of all words, and
+            "log_likelihood_per_word_baseline" of the unigram model, in nats; as far as they can be measured.
+
+        Raises
+        ------
+        ValueError
+            If nothing can be measured.
         """
         self._check_fitted()
-        with tempfile.TemporaryDirectory(prefix="pictopic-") as folder:
+        with temporary_folder() as folder:
             other = source if isinstance(source, Corpus) else self._build_like(source, Path(folder) / "corpus", options)
             return evaluate(self._fitted, self._index, self.corpus_, other)
 
@@ -244,9 +278,14 @@ class PictureModel(ReviewMixin):
         *,
         decisions: Decisions | str | os.PathLike[str] | None = None,
         passes: int = 20,
+        folder: str | os.PathLike[str] | None = None,
+        run: Run | None = None,
         **options: Any,
     ) -> PictureModel:
         """Take in more pictures, or decisions about tags, and go on learning from everything.
+
+        The folder that the model was loaded from stays as it is until `save`.  If anything goes wrong, so does the
+        model.
 
         Parameters
         ----------
@@ -256,6 +295,11 @@ class PictureModel(ReviewMixin):
             The collection's tags become what they say; those about pictures that are not in it do not count.
         passes : int, default=20
             Over the whole collection.
+        folder : path, optional
+            To work in; an update of the same model that was stopped there goes on.  Default: a temporary folder, kept
+            as long as the model.
+        run : Run, optional
+            Of the training: who is told of its progress, and what Ctrl-C does.
         **options
             Of `Corpus.append`, such as `label_column`.
 
@@ -269,20 +313,24 @@ class PictureModel(ReviewMixin):
             raise ValueError("update needs a source of new pictures, decisions about tags, or both")
         if source is None and options:
             raise TypeError(f"{next(iter(options))} is an option of new pictures, but there is no source")
-        larger = Corpus.open(self.corpus_.folder)
-        n_before = len(larger)
+        if decisions is not None and not isinstance(decisions, Decisions):
+            decisions = Decisions(decisions)
+        temporary = temporary_folder() if folder is None else None
+        work = Path(temporary.name) / "update" if temporary is not None else Path(folder)  # type: ignore[arg-type]
         if source is not None:
-            larger = larger.append(source, n_jobs=self.n_jobs, **options)
-        news = [f"{len(larger) - n_before:,} pictures more"]
-        if decisions is not None:
-            decisions = decisions if isinstance(decisions, Decisions) else Decisions(decisions)
-            tags = decided_tags(decisions, larger.file_names, larger.tags)
-            larger = larger.retag(tags)
-            news.append(f"decisions about the tags of {len(tags):,} pictures")
-        corpus = larger[np.concatenate([self.corpus_.row_numbers, np.arange(n_before, len(larger))])]
-        again = refit(fitted, corpus, passes)
-        self._take(corpus, again, Index.build(again.network.represent(Rows.of(corpus))))
+            options["n_jobs"] = self.n_jobs
+        update = updated_corpus(self.corpus_, fitted, source, decisions, work, **options)
+        run = run or Run()
+        if temporary is None:
+            run = replace(run, checkpoint=Checkpoint(update.checkpoints, minutes=1))
+        # A copy: if learning fails or is interrupted, this model stays what it was.
+        again = refit(copy.deepcopy(fitted), update.corpus, passes, run)
+        self._take(update.corpus, again, Index.build(again.network.represent(Rows.of(update.corpus))))
+        self._temporary = temporary or self._temporary
         if self.verbose:
+            news = [f"{update.n_new:,} pictures more"]
+            if decisions is not None:
+                news.append(f"decisions about the tags of {update.n_retagged:,} pictures")
             print("\n".join([*news, *self.summary()]))
         return self
 
@@ -293,7 +341,31 @@ class PictureModel(ReviewMixin):
 
         Nothing in it is ever executed when it is loaded.  The pictures themselves stay where they are.
         """
-        write_model(Path(folder), self._options(), self.corpus_, self._check_fitted(), self._index)
+        fitted = self._check_fitted()
+        self._files = write_model(Path(folder), self._options(), self.corpus_, fitted, self._index)
+
+    def check_files(self) -> None:
+        """Check every byte of the files that the model was read from or saved to, and of its collection.
+
+        `load` checks small files and the sizes of all others, so that a large model answers at once; this takes a
+        second for 1.4 GB.  It may run in a thread of its own while the model answers.
+
+        Raises
+        ------
+        ValueError
+            If a file is not what was saved; it names the first such file.
+
+        Examples
+        --------
+        >>> model = PictureModel.load("photos.model")  # doctest: +SKIP
+        >>> model.check_files()  # doctest: +SKIP
+        """
+        self._check_fitted()
+        files = self._files
+        if files is None:
+            self.corpus_.verified()
+        else:
+            files.check()
 
     def _options(self) -> dict[str, Any]:
         names = ("preset", "n_words", "regions", "features", "max_side", "model", "options", "random_state")
@@ -322,7 +394,8 @@ class PictureModel(ReviewMixin):
         -------
         PictureModel
         """
-        options, corpus, fitted, index = read_model(Path(folder), None if pictures is None else Path(pictures))
-        model = cls(**options, n_jobs=n_jobs, verbose=verbose)
-        model._take(corpus, fitted, index)
+        saved = read_model(Path(folder), None if pictures is None else Path(pictures))
+        model = cls(**saved.options, n_jobs=n_jobs, verbose=verbose)
+        model._take(saved.corpus, saved.fitted, saved.index)
+        model._files = saved.files
         return model

@@ -15,7 +15,7 @@ from pictopic.tasks.fitting import Fitted, Network, Rows
 from pictopic.tasks.reading import Answer, Described, PictureReader, Query
 from pictopic.tasks.retrieve import Index
 from pictopic.words.duplicates import groups
-from pictopic.words.tags import normalise_tag
+from pictopic.words.tags import normalise_tag, split_tags
 
 DONT_KNOW = "don't know"
 
@@ -98,10 +98,12 @@ class AnswersMixin:
         fitted = self._check_fitted()
         names = self.corpus_.vocabulary.annotations
         if not names:
-            raise ValueError("the collection has no tags: there is nothing to annotate with")
+            raise ValueError(
+                "the collection has no tags to annotate with: add tags to some of its pictures, and learn anew"
+            )
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
-        known = tuple(normalise_tag(tag) for tag in tags)
+        known = tuple(split_tags(list(tags)))
         query = Query(self._reader, picture, known)
         p = fitted.network.tag_proba(query.rows)
         if not thresholds:
@@ -131,7 +133,7 @@ class AnswersMixin:
         fitted = self._check_fitted()
         if fitted.thresholds is None:
             raise ValueError("there were too few tagged pictures to learn probabilities from")
-        query = Query(self._reader, picture, tuple(normalise_tag(tag) for tag in tags))
+        query = Query(self._reader, picture, split_tags(list(tags)))
         if not query.one:
             raise ValueError("tag_probabilities takes one picture, not a list")
         own = fitted.thresholds.probabilities(fitted.network.tag_proba(query.rows))[0]
@@ -158,8 +160,10 @@ class AnswersMixin:
         """
         fitted = self._check_fitted()
         if fitted.head is None:
-            raise ValueError("the collection has no classes to tell apart: it needs a label column or folders")
-        query = Query(self._reader, picture, [normalise_tag(tag) for tag in tags])
+            raise ValueError(
+                "the collection has no classes to tell apart: add a label column, or a folder per class, and learn anew"
+            )
+        query = Query(self._reader, picture, split_tags(list(tags)))
         answers = []
         for own in fitted.head.predict_proba(fitted.network.represent(query.rows)):
             order = np.argsort(-own, kind="stable")
@@ -194,7 +198,7 @@ class AnswersMixin:
         list of (file_name, similarity), best first; for a list of pictures, a list of these
         """
         fitted = self._check_fitted()
-        words = tuple(normalise_tag(own) for own in ([tags] if isinstance(tags, str) else tags or ()))
+        words = tuple(split_tags([tags] if isinstance(tags, str) else list(tags or ())))
         if picture is None and not words:
             raise ValueError("search needs a picture, tags, or both")
         unknown = [own for own in words if own not in self.corpus_.vocabulary]

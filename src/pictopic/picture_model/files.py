@@ -2,63 +2,81 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
-import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
+from pictopic.checks import array, read_arrays, section, shown, whole
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.stages import BUILDING
-from pictopic.corpus.store import Manifest
-from pictopic.files import umask, write_text
+from pictopic.corpus.store import SHARDS, Manifest
+from pictopic.files import fresh_folder, lock_beside, read_json, read_unchanged, recovered, replace_folder, write_text
 from pictopic.models.persistence import load as load_network
+from pictopic.models.persistence import save_files as save_network
+from pictopic.picture_model.integrity import ModelFiles, checksum, table_of
+from pictopic.picture_model.parts import check_figures, check_options, check_together
+from pictopic.storage import sha256
 from pictopic.tasks.annotate import TagThresholds
 from pictopic.tasks.classify import ClassHead
 from pictopic.tasks.fitting import Fitted, HeldOut, Network
 from pictopic.tasks.retrieve import Index
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 CONFIG = "picture_model.json"
 HELD_OUT = "held_out.safetensors"
-_HASHED = ("head.skops", "rows.npy", HELD_OUT)
-_ABSENT: dict[str, Any] = {"class_proba": None, "tag_proba": None}
 
 
-def write_model(folder: Path, options: dict[str, Any], corpus: Corpus, fitted: Fitted, index: Index) -> None:
-    """Write a model beside the place where it is to be, then put it there.
+@dataclass(frozen=True)
+class SavedModel:
+    """What `read_model` returns."""
+
+    options: dict[str, Any]  # of the PictureModel
+    corpus: Corpus
+    fitted: Fitted
+    index: Index
+    files: ModelFiles
+
+
+def write_model(folder: Path, options: dict[str, Any], corpus: Corpus, fitted: Fitted, index: Index) -> ModelFiles:
+    """Write a model beside the place where it is to be, then put it there in one step.
 
     Parameters
     ----------
     folder : Path
-        If there is a model already, it is replaced; anything else is left alone, with an error.
+        If there is a model already, it is replaced; anything else is left alone, with an error.  A link stays a link:
+        what it leads to is replaced.
     options : dict
         Of the PictureModel.
     corpus, fitted, index
         What it has learnt.
     """
-    if folder.exists() and any(folder.iterdir()) and not (folder / CONFIG).is_file():
-        raise ValueError(f"{folder} holds something that is not a picture model: choose another folder")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    new = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    try:
-        _write_parts(new, folder, options, corpus, fitted, index)
-        os.chmod(new, 0o777 & ~umask())
-        _put_in_place(new, folder)
-    except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
-        raise
+    folder = Path(os.path.realpath(folder))
+    with lock_beside(folder):
+        recovered(folder)
+        if folder.exists() and not (folder / CONFIG).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ValueError(f"{folder} holds something that is not a picture model: choose another folder")
+        new = fresh_folder(folder)
+        try:
+            _write_parts(new, folder, options, corpus, fitted, index)
+            replace_folder(new, folder)
+        except BaseException:
+            recovered(folder)
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+        return ModelFiles.read(folder, CONFIG, sha256(folder / CONFIG), read_json(folder / CONFIG)["files"])
 
 
 def _write_parts(new: Path, final: Path, options: dict[str, Any], corpus: Corpus, fitted: Fitted, index: Index) -> None:
     copy_corpus(corpus, new / "corpus", final / "corpus")
     np.save(new / "rows.npy", corpus.row_numbers)
-    fitted.network.estimator.save(new / "network")
+    save_network(fitted.network.estimator, new / "network")
     index.save(new / "index")
     if fitted.head is not None:
         fitted.head.save(new)
@@ -70,9 +88,23 @@ def _write_parts(new: Path, final: Path, options: dict[str, Any], corpus: Corpus
         "figures": fitted.figures,
         "head": None if fitted.head is None else fitted.head.to_dict(),
         "thresholds": None if fitted.thresholds is None else fitted.thresholds.to_dict(),
-        "sha256": {name: _digest(new / name) for name in _HASHED if (new / name).is_file()},
+        "files": table_of(new, _known_hashes(new)),
     }
+    content["checksum"] = checksum(json.loads(json.dumps(content)))
     write_text(new / CONFIG, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def _known_hashes(folder: Path) -> dict[str, str]:
+    """Hashes of large files, which were computed when they were written."""
+    found = {
+        f"corpus/{SHARDS}/{shard['name']}/{name}": digest
+        for shard in Manifest.read(folder / "corpus").shards
+        for name, digest in shard.get("sha256", {}).items()
+    }
+    for part, config, key in (("network", "config.json", "tensors"), ("index", "index.json", "vectors")):
+        content = read_json(folder / part / config)
+        found[f"{part}/{content[key]}"] = content[f"{key}_sha256"]
+    return found
 
 
 def _arrays(held_out: HeldOut) -> dict[str, np.ndarray]:
@@ -93,6 +125,10 @@ def copy_corpus(corpus: Corpus, folder: Path, final: Path) -> None:
     source = corpus.folder.resolve()
     shutil.copytree(source, folder, copy_function=_link_or_copy, ignore=shutil.ignore_patterns(BUILDING, ".*"))
     manifest = Manifest.read(source)
+    known = [(shard["name"], shard["n_rows"], shard.get("sha256")) for shard in corpus._manifest.shards]
+    now = [(shard["name"], shard["n_rows"], shard.get("sha256")) for shard in manifest.shards]
+    if now[: len(known)] != known:  # pictures that were added do no harm: the model has the numbers of its rows
+        raise ValueError(f"{source} was changed since the model was learnt or loaded: load or learn the model again")
     for shard in manifest.shards:
         if shard["pictures"] is not None:
             pictures = os.path.normpath(source / shard["pictures"])
@@ -108,39 +144,100 @@ def _link_or_copy(source: str, target: str) -> str:
     return target
 
 
-def _put_in_place(new: Path, folder: Path) -> None:
-    if not folder.exists():
-        os.rename(new, folder)
-        return
-    # A folder cannot be replaced in one step: for a moment there is none, but never half of one.
-    old = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.old."))
-    os.rename(folder, old / "model")
-    os.rename(new, folder)
-    shutil.rmtree(old, ignore_errors=True)
+def read_model(folder: Path, pictures: Path | None) -> SavedModel:
+    """Read what `write_model` wrote.
+
+    If another process replaces the model meanwhile, this is the old one or the new one, never some of each.
+    """
+    folder = recovered(folder)
+    return read_unchanged(lambda: _read_parts(folder, pictures), lambda: _identity(folder), str(folder))
 
 
-def read_model(folder: Path, pictures: Path | None) -> tuple[dict[str, Any], Corpus, Fitted, Index]:
-    """Read what `write_model` wrote: options, corpus, what was learnt, index."""
+def _identity(folder: Path) -> tuple[int, ...] | None:
+    """What changes when another model is put into a folder's place; None: there is none."""
+    with suppress(OSError):
+        own, config = folder.stat(), (folder / CONFIG).stat()
+        return own.st_dev, own.st_ino, config.st_ino, config.st_mtime_ns, config.st_size
+    return None
+
+
+def _read_parts(folder: Path, pictures: Path | None) -> SavedModel:
     path = folder / CONFIG
     if not path.is_file():
         raise ValueError(f"{folder} is not a picture model: it has no {CONFIG}; make one with pictopic fit")
+    content = read_json(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["format_version"] > FORMAT_VERSION:
-            raise ValueError("it was written by a newer pictopic; update pictopic to read it")
-        for name, digest in content["sha256"].items():
-            if not (folder / name).is_file() or _digest(folder / name) != digest:
-                raise ValueError(f"{name} is missing or was changed")
-        head = None if content["head"] is None else ClassHead.load(folder, content["head"])
-        thresholds = None if content["thresholds"] is None else TagThresholds.from_dict(content["thresholds"])
-    except (KeyError, TypeError, ValueError) as error:
+        files = _checked_files(folder, content)
+        corpus = _read_corpus(folder, pictures)
+        network = Network(load_network(folder / "network"))
+        head = None if section(content, "head") is None else ClassHead.load(folder, content["head"])
+        thresholds = section(content, "thresholds")
+        thresholds = None if thresholds is None else TagThresholds.from_dict(thresholds)
+        held_out = _read_held_out(folder / HELD_OUT, corpus, head) if HELD_OUT in files.table else None
+        figures = check_figures(section(content, "figures"))
+        # Without looking at each byte of its vectors, which is left to `ModelFiles.check`.
+        index = Index.load(folder / "index", verify=False)
+        fitted = Fitted(network, head, thresholds, figures, held_out)
+        check_together(corpus, fitted, index)
+        return SavedModel(check_options(section(content, "options")), corpus, fitted, index, files)
+    except ValueError as error:
         raise ValueError(f"{folder} cannot be read: {error}") from None
-    corpus = Corpus.open(folder / "corpus", pictures=pictures)[np.load(folder / "rows.npy", allow_pickle=False)]
-    network = Network(load_network(folder / "network"))
-    held_out = HeldOut(**_ABSENT | load_file(folder / HELD_OUT)) if HELD_OUT in content["sha256"] else None
-    fitted = Fitted(network, head, thresholds, content["figures"], held_out)
-    return content["options"], corpus, fitted, Index.load(folder / "index")
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _read_corpus(folder: Path, pictures: Path | None) -> Corpus:
+    """The rows of the collection that belong to the model."""
+    try:
+        whole_corpus = Corpus.open(folder / "corpus", pictures=pictures)
+        rows = _read_rows(folder / "rows.npy", len(whole_corpus))
+        corpus = whole_corpus[rows]
+        # What is read when it is first asked for, now: later, another model may lie in the folder.
+        _ = corpus.vocabulary, corpus.options, corpus.codebook, corpus.file_names, corpus.classes
+    except ValueError:
+        raise
+    except Exception as error:  # a damaged table or manifest raises anything
+        raise ValueError(f"{folder / 'corpus'} is damaged: {type(error).__name__}: {shown(str(error))}") from None
+    return corpus
+
+
+def _read_rows(path: Path, n_rows: int) -> np.ndarray:
+    """Numbers of rows of a corpus with `n_rows` rows."""
+    try:
+        # Mapped: the header may promise more than the file holds, and memory would be taken for it.
+        rows = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # the header is a Python literal: reading a damaged one raises anything
+        raise ValueError(f"{path} is damaged: {shown(str(error))}") from None
+    if not isinstance(rows, np.ndarray) or len(np.shape(rows)) != 1 or len(rows) > n_rows:
+        raise ValueError(f"{path} is damaged: it should hold at most {n_rows} numbers")
+    return np.array(array({"rows": rows}, "rows", "<i8", (None,), 0, n_rows - 1))
+
+
+def _read_held_out(path: Path, corpus: Corpus, head: ClassHead | None) -> HeldOut:
+    arrays, _ = read_arrays(path)
+    try:
+        rows = array(arrays, "rows", "<i8", (None,), 0, len(corpus) - 1)
+        if len(np.unique(rows)) < len(rows):
+            raise ValueError("'rows' has the same number twice")
+        class_proba = tag_proba = None
+        if "class_proba" in arrays:
+            n_classes = 0 if head is None else len(head.classes)
+            class_proba = array(arrays, "class_proba", "<f4", (len(rows), n_classes), 0, 1.0001)
+        if "tag_proba" in arrays:
+            n_tags = corpus.vocabulary.n_annotation_words
+            tag_proba = array(arrays, "tag_proba", "<f2", (len(rows), n_tags), 0, 1.001)
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    return HeldOut(rows, class_proba, tag_proba)
+
+
+def _checked_files(folder: Path, content: dict[str, Any]) -> ModelFiles:
+    """The files of a model, after those that can be checked quickly were."""
+    version = whole(section(content, "format_version"), "format_version", 1, 2**31)
+    if version > FORMAT_VERSION:
+        raise ValueError("it was written by a newer pictopic; update pictopic to read it")
+    if version < FORMAT_VERSION:
+        raise ValueError("it was written by an older pictopic; make it again with pictopic fit")
+    if section(content, "checksum") != checksum(content):
+        raise ValueError(f"{CONFIG} was changed: its values are not those that were saved")
+    files = ModelFiles.read(folder, CONFIG, sha256(folder / CONFIG), section(content, "files"))
+    files.check_quickly()
+    return files

@@ -6,8 +6,9 @@ import numpy as np
 
 from pictopic.picture_model.topics import TopicsMixin
 from pictopic.tasks.fitting import Rows
+from pictopic.tasks.likelihood import log_likelihood_per_word, odd_means
 from pictopic.tasks.missing import Ranking, Suggestions, suggest
-from pictopic.tasks.quality import Quality, log_likelihood_a_word, odd_means, quality
+from pictopic.tasks.quality import Quality, quality
 from pictopic.tasks.reading import Answer
 from pictopic.words.tags import normalise_tag
 
@@ -47,10 +48,10 @@ class ReviewMixin(TopicsMixin):
 
         Returns
         -------
-        list of (file_name, log-likelihood a word), oddest first
+        list of (file_name, log-likelihood per word), oddest first
             See `odd_means`.  Pictures of which nothing can be said are left out.
         """
-        found = log_likelihood_a_word(self.network, Rows.of(self.corpus_))
+        found = log_likelihood_per_word(self.network, Rows.of(self.corpus_))
         order = [row for row in np.argsort(found, kind="stable") if np.isfinite(found[row])]
         return [(self.corpus_.file_names[row], float(found[row])) for row in order[:k]]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pictopic.picture_model.answers import AnswersMixin
-from pictopic.tasks.explore import ClassTopic, class_topics, unit_tags
+from pictopic.tasks.explore import ClassTopic, UnitTopic, class_topics, unit_topics
 from pictopic.tasks.fitting import Rows
 from pictopic.tasks.metrics import npmi_coherence, topic_diversity
 from pictopic.tasks.projection import project
@@ -38,8 +38,8 @@ class TopicsMixin(AnswersMixin):
         return project(self.vectors, random_state=random_state)
 
     def get_topics(self, n_tags: int = 10) -> dict[int, Answer]:
-        """The tags that each hidden unit stands for, with weights."""
-        return unit_tags(self._check_fitted().network, self.corpus_.vocabulary, n_tags)
+        """The tags that each hidden unit stands for, with weights; none without tags."""
+        return {unit: topic.tags for unit, topic in enumerate(self._unit_topics(n_tags))}
 
     def get_topic(self, topic: int, n_tags: int = 10) -> Answer:
         """The tags that a hidden unit stands for, with weights."""
@@ -48,25 +48,63 @@ class TopicsMixin(AnswersMixin):
             raise ValueError(f"there are topics 0 to {len(topics) - 1}, got {topic}")
         return topics[topic]
 
+    def _unit_topics(self, n_tags: int = 10, n_visual_words: int = 4) -> list[UnitTopic]:
+        return unit_topics(self._check_fitted().network, self.corpus_.vocabulary, n_visual_words, n_tags)
+
     def topic_quality(self, n_tags: int = 10) -> dict[str, float]:
-        """How well the hidden units' tags go together in the collection (NPMI), and how different units are."""
-        topics = [[tag for tag, _ in own] for own in self.get_topics(n_tags).values()]
-        coherence = npmi_coherence(topics, self.corpus_.tags, n_tags)
-        return {"coherence": float(np.nanmean(coherence)), "diversity": topic_diversity(topics, n_tags)}
+        """Measures of the topics' tags, as far as there are tags to measure.
+
+        Parameters
+        ----------
+        n_tags : int, default=10
+            How many tags of each topic count.
+
+        Returns
+        -------
+        dict of str to float
+            "coherence": how well the tags of a topic go together in the collection (NPMI), which needs two tags;
+            "diversity": how different the topics are.  Empty if the collection has no tags.
+        """
+        topics = [[tag for tag, _ in tags] for tags in self.get_topics(n_tags).values()]
+        vocabulary = self.corpus_.vocabulary
+        n_known = vocabulary.n_annotation_words
+        measures: dict[str, float] = {}
+        if min(n_known, n_tags) > 1:
+            # In the counts: a collection that was made from counts has words there, and no tags.
+            columns = [[vocabulary.index(tag) for tag in tags] for tags in topics]
+            measures["coherence"] = float(np.mean(npmi_coherence(columns, self.corpus_.X, n_tags)))
+        if n_known:
+            measures["diversity"] = topic_diversity(topics, n_tags)
+        return measures
 
     def get_topic_info(self, n_pictures: int = 5) -> list[dict[str, Any]]:
-        """For each hidden unit: in how many pictures it is the strongest, its tags and its most typical pictures."""
+        """What each hidden unit stands for.
+
+        Parameters
+        ----------
+        n_pictures : int, default=5
+            How many typical pictures.
+
+        Returns
+        -------
+        list of dict
+            "Topic", the number of the unit; "Count", in how many pictures it is the strongest; "Name";
+            "Representation", its tags; "Visual_Words", pairs of a visual word's number and its weight;
+            "Representative_Docs", the pictures in which it is strongest.  The largest topics first.
+        """
         fitted = self._check_fitted()
         Z = fitted.network.represent(Rows.of(self.corpus_))
         Z = (Z - Z.mean(axis=0)) / (Z.std(axis=0) + 1e-6)
         counts = np.bincount(Z.argmax(axis=1), minlength=Z.shape[1])
-        names, topics = self.corpus_.file_names, self.get_topics()
+        names, topics = self.corpus_.file_names, self._unit_topics()
         info = []
-        for unit in np.argsort(-counts, kind="stable"):
+        for unit in np.argsort(-counts, kind="stable").tolist():
             typical = np.argsort(-Z[:, unit], kind="stable")[:n_pictures]
-            tags = [tag for tag, _ in topics.get(int(unit), [])]
+            tags, visual_words = [tag for tag, _ in topics[unit].tags], topics[unit].visual_words
+            words = tags or [f"word{word}" for word, _ in visual_words]
             info.append({
-                "Topic": int(unit), "Count": int(counts[unit]), "Name": "_".join([str(unit), *tags[:4]]),
-                "Representation": tags, "Representative_Docs": [names[row] for row in typical],
+                "Topic": unit, "Count": int(counts[unit]), "Name": "_".join([str(unit), *words[:4]]),
+                "Representation": tags, "Visual_Words": visual_words,
+                "Representative_Docs": [names[row] for row in typical],
             })  # fmt: skip
         return info

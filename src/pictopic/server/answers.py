@@ -119,6 +119,11 @@ class VisualWord(BaseModel):
     word: int
     weight: float
 
+    @classmethod
+    def of(cls, pairs: list[tuple[int, float]]) -> list[VisualWord]:
+        """From what the model answers."""
+        return [cls(word=word, weight=round(weight, 6)) for word, weight in pairs]
+
 
 class ClassTopic(BaseModel):
     """What goes with a class."""
@@ -130,11 +135,12 @@ class ClassTopic(BaseModel):
 
 
 class Topic(BaseModel):
-    """What a hidden unit stands for: its tags, and the pictures in which it is strongest."""
+    """What a hidden unit stands for: its tags and visual words, and the pictures in which it is strongest."""
 
     topic: int
-    count: int
+    count: int  # pictures in which no other unit is stronger
     tags: list[str]
+    visual_words: list[VisualWord]
     pictures: list[Picture]
 
 
@@ -145,8 +151,8 @@ class TopicsAnswer(BaseModel):
     topics: list[Topic]
     total: int
     next_offset: int | None
-    coherence: float | None
-    diversity: float | None
+    coherence: float | None  # of the topics' tags; None: there are fewer than two tags
+    diversity: float | None  # of the topics' tags; None: there are no tags
 
 
 class Health(BaseModel):

@@ -16,15 +16,18 @@ from pictopic.server.decisions import make_decisions_router
 from pictopic.server.description import describe, page
 from pictopic.server.explore_routes import make_explore_router
 from pictopic.server.gate import Gate, one_thread_each
-from pictopic.server.guard import Guard
 from pictopic.server.live import Live
+from pictopic.server.memory import give_back_large_blocks
 from pictopic.server.metrics import MEDIA_TYPE, Metrics
 from pictopic.server.page import add_page
 from pictopic.server.parameters import Parts
 from pictopic.server.problems import add_handlers
 from pictopic.server.routes import make_router
+from pictopic.server.scratch import Scratch
+from pictopic.server.security import HEALTH, Guard
 from pictopic.server.session import make_session_router
 from pictopic.server.settings import Settings
+from pictopic.server.throttle import Throttle
 from pictopic.server.thumbnails import Thumbnails
 from pictopic.tasks.decisions import Decisions
 
@@ -53,21 +56,23 @@ def create_app(model_folder: str | os.PathLike[str], settings: Settings | None =
     """
     settings = settings or Settings()
     one_thread_each()
+    give_back_large_blocks()
+    scratch = Scratch()
     parts = Parts(
         live=Live(Path(model_folder), settings),
         settings=settings,
         gate=Gate(settings.n_threads, settings.max_waiting, settings.timeout, "pictopic-answers"),
         thumbnail_gate=Gate(settings.n_threads, _MAX_THUMBNAILS_WAITING, settings.timeout, "pictopic-thumbnails"),
         long_gate=Gate(1, settings.max_waiting, _LONG, "pictopic-long-work"),
-        thumbnails=Thumbnails(settings.cache, settings.max_cache),
+        thumbnails=Thumbnails(settings.cache or scratch.folder / "thumbnails", settings.max_cache),
         decisions=Decisions.beside(model_folder),
     )
-    metrics = Metrics()
+    metrics, throttle = Metrics(), Throttle()
     metrics.watch(
         "pictopic_waiting", "Requests that wait for the model or are being answered.", lambda: parts.gate.waiting
     )
     metrics.watch("pictopic_models_loaded", "Models loaded since the start.", lambda: parts.live.n_loaded)
-    metrics.watch("pictopic_pictures", "Pictures of the collection.", lambda: len(parts.live.current.names))
+    metrics.watch("pictopic_pictures", "Pictures of the collection.", lambda: parts.live.n_pictures)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -77,28 +82,29 @@ def create_app(model_folder: str | os.PathLike[str], settings: Settings | None =
         parts.gate.close()
         parts.thumbnail_gate.close()
         parts.long_gate.close()
-        parts.thumbnails.close()
+        scratch.close()
 
     app = FastAPI(title="pictopic", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.parts = parts
     app.include_router(make_router(parts))
     app.include_router(make_decisions_router(parts))
     app.include_router(make_explore_router(parts))
-    app.include_router(make_session_router(settings))
-    _add_service(app, metrics)
+    app.include_router(make_session_router(settings, throttle))
+    _add_service(app, parts, metrics)
     add_page(app)
     add_handlers(app)
     describe(app, with_token=settings.token is not None)
-    app.add_middleware(Guard, settings=settings, metrics=metrics)
+    app.add_middleware(Guard, settings=settings, metrics=metrics, throttle=throttle)
     return app
 
 
-def _add_service(app: FastAPI, metrics: Metrics) -> None:
+def _add_service(app: FastAPI, parts: Parts, metrics: Metrics) -> None:
     """What is not about pictures."""
 
-    @app.get("/healthz", response_model=Health)
+    @app.get(HEALTH, response_model=Health)
     async def health() -> Health:
-        """Whether the server is up."""
+        """Whether the server is up, and its model whole."""
+        parts.live.current  # noqa: B018 - 503 if it is damaged
         return Health(status="ok", version=__version__)
 
     @app.get("/metrics", response_class=PlainTextResponse)

@@ -21,7 +21,7 @@ from pictopic.server.parameters import (
 )
 from pictopic.server.problems import ProblemError
 from pictopic.server.questions import ask_model, worked_out
-from pictopic.server.uploads import Upload, body, read_uploads
+from pictopic.server.uploads import Upload, body, read_uploads, while_connected
 from pictopic.words.tags import normalise_tag
 
 _KEEP = {"Cache-Control": "private, max-age=3600"}
@@ -79,7 +79,7 @@ def _add_pictures(router: APIRouter, parts: Parts) -> None:
             described = exploring.described_upload(served, parts.settings, upload)
             return exploring.look(served, described, None, split_tags(tags), k, similar)
 
-        return await parts.gate.run(ask)
+        return await while_connected(request, upload.deadline, parts.gate.run(ask))
 
     @router.get("/pictures/{id}/look", response_model=answers.LookAnswer)
     async def look_at_picture(id: str, k: K = 8, similar: Similar = 24) -> answers.LookAnswer:
@@ -100,7 +100,8 @@ def _add_pictures(router: APIRouter, parts: Parts) -> None:
         def ask() -> bytes:
             return exploring.explain(served, exploring.described_upload(served, parts.settings, upload), name)
 
-        return Response(await parts.gate.run(ask), media_type="image/jpeg")
+        jpeg = await while_connected(request, upload.deadline, parts.gate.run(ask))
+        return Response(jpeg, media_type="image/jpeg")
 
     @router.get("/pictures/{id}/explain", response_class=Response, responses=JPEG)
     async def explain_picture(id: str, name: Name) -> Response:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pictopic import __version__
 from pictopic.server import answers
-from pictopic.server.live import Served
+from pictopic.server.live import UNREADABLE, Served
 from pictopic.server.problems import ProblemError
 from pictopic.server.questions import about, ask_model, next_offset, search
 from pictopic.server.settings import Settings
@@ -23,7 +24,6 @@ from pictopic.tasks.reading import Answer, Described
 from pictopic.words.pictures import PictureError
 
 _PATCH = 48  # pixels of a patch of a visual word
-_GONE = "the picture's file cannot be read"
 
 T = TypeVar("T")
 
@@ -61,11 +61,11 @@ def described_upload(served: Served, settings: Settings, upload: Upload) -> Desc
 
 def described_row(served: Served, row: int) -> Described:
     """A picture of the collection, described once for all that is asked about it."""
-    path = served.paths[row]
+    path = served.path_of(row)
     try:
         file = path.stat()
     except OSError:
-        raise ProblemError(404, _GONE) from None
+        raise ProblemError(404, UNREADABLE) from None
     return served.described.get((row, file.st_mtime_ns, file.st_size), lambda: _describe(served, path))
 
 
@@ -73,7 +73,7 @@ def _describe(served: Served, picture: Any) -> Described:
     try:
         found: Described = ask_model(served, served.model.describe, picture)
     except PictureError:
-        raise ProblemError(404, _GONE) from None
+        raise ProblemError(404, UNREADABLE) from None
     return found
 
 
@@ -107,7 +107,7 @@ def explain(served: Served, described: Described, name: str) -> bytes:
     try:
         return jpeg(ask_model(served, served.model.explain, described, name).overlay)
     except PictureError:
-        raise ProblemError(404, _GONE) from None
+        raise ProblemError(404, UNREADABLE) from None
 
 
 def visual_word(served: Served, word: int) -> bytes:
@@ -121,10 +121,11 @@ def visual_word(served: Served, word: int) -> bytes:
 def _word_picture(served: Served, word: int) -> bytes:
     assert served.codebook is not None  # noqa: S101
     patches = served.codebook.examples[word]
-    files: dict[str, Path] = {
-        own.file_name: served.paths[served.row_of_name[own.file_name]]
-        for own in patches if own.file_name in served.row_of_name
-    }  # fmt: skip
+    files: dict[str, Path] = {}
+    for patch in patches:
+        if patch.file_name in served.row_of_name:
+            with suppress(ProblemError):  # without those that are elsewhere
+                files[patch.file_name] = served.path_of(served.row_of_name[patch.file_name])
     if not any(path.is_file() for path in files.values()):
         raise ProblemError(404, "the files of its pictures cannot be read")
     max_side = None if served.options is None else served.options.max_side

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import math
+import os
 import threading
 from collections import Counter
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
+from pictopic.files import is_inside
 from pictopic.picture_model import PictureModel
 from pictopic.picture_model.files import CONFIG
 from pictopic.server.kept import Kept
+from pictopic.server.problems import ProblemError
 from pictopic.server.settings import Settings
 from pictopic.server.worked_out import WorkedOut, reading
 from pictopic.tasks.reading import Described
 
 _log = logging.getLogger("pictopic.server")
+UNREADABLE = "the picture's file cannot be read"
 _Identity = tuple[int, int, int, int]
 _DESCRIBED = 32  # pictures that were asked about, kept for the next question
 _DESCRIBED_BYTES = 64_000_000
@@ -43,7 +46,7 @@ class Served:
         self.model.network.estimator.set_params(n_jobs=1)
         corpus = self.model.corpus_
         # All that a corpus reads when it is asked for, now: later, another model may lie in the folder.
-        self.names, self.tags, self.labels, self.paths = (
+        self.names, self.tags, self.labels, self._paths = (
             corpus.file_names, corpus.tags, corpus.label_lists, corpus.paths
         )  # fmt: skip
         self.classes, self.vocabulary, self.codebook = corpus.classes, corpus.vocabulary, corpus.codebook
@@ -66,6 +69,17 @@ class Served:
         """Whether the collection was made of pictures, so that others can be described in the same way."""
         return self.options is not None
 
+    def path_of(self, row: int) -> Path:
+        """Where a picture is; 404 if its name leads out of the folder of the pictures, by itself or by a link.
+
+        Names come from a file that somebody else may have written.
+        """
+        path, name = self._paths[row], self.names[row]
+        n_parts = len(PurePath(name).parts)
+        if not 0 < n_parts <= len(path.parents) or not is_inside(path.parents[n_parts - 1], name):
+            raise ProblemError(404, UNREADABLE)
+        return path
+
     def rows_with(self, label: str | None = None, tag: str | None = None) -> list[int]:
         """Pictures that have this label and this tag."""
         rows = range(len(self.names))
@@ -81,11 +95,10 @@ class Served:
 
     def _topics(self) -> dict[str, Any]:
         model = self.model
-        quality = model.topic_quality() if self.vocabulary.annotations else {}
         return {
             "classes": model.topics() if model.has_classes else [],
             "units": model.get_topic_info(),
-            "quality": {name: value if math.isfinite(value) else None for name, value in quality.items()},
+            "quality": model.topic_quality(),
         }
 
 
@@ -110,7 +123,8 @@ def picture_id(file_name: str) -> str:
 class Live:
     """The model in a folder: loaded at once, and again whenever another one has been put there.
 
-    Whoever asks takes `current` once and keeps it until the answer is given: nobody notices a change in between.
+    Whoever asks takes `current` once and keeps it until the answer is given: nobody notices a change in between.  Its
+    large files are checked while it answers already; if one is damaged, it answers no more until it is replaced.
 
     Parameters
     ----------
@@ -122,15 +136,35 @@ class Live:
         # As an absolute path: pictures are named relative to the folder, and somebody may change the directory.
         self.folder, self.settings = folder.absolute(), settings
         self._identity = self._look()
-        self.current = self._load()
+        self._served = self._load()
         self.n_loaded = 1
+        self._damage: str | None = None
         self._failed: _Identity | None = None
         self._stop = threading.Event()
         self._watcher: threading.Thread | None = None
 
+    @property
+    def current(self) -> Served:
+        """The model that answers.
+
+        Raises
+        ------
+        ProblemError
+            503 if one of its files is damaged.
+        """
+        if self._damage is not None:
+            raise ProblemError(503, f"the model is damaged: {self._damage}", "damaged-model")
+        return self._served
+
+    @property
+    def n_pictures(self) -> int:
+        """Pictures of the collection, damaged or not."""
+        return len(self._served.names)
+
     def start(self) -> None:
-        """Begin to look for a newer model."""
+        """Begin to check the model's files, and to look for a newer model."""
         self._stop.clear()
+        self._check_files()
         self._watcher = threading.Thread(target=self._watch, name="pictopic-model", daemon=True)
         self._watcher.start()
 
@@ -159,10 +193,32 @@ class Live:
             return False
         if self._look() != identity:
             return False
-        self.current, self._identity, self._failed = served, identity, None
+        self._served, self._identity, self._failed, self._damage = served, identity, None, None
         self.n_loaded += 1
         _log.info("a newer model with %d pictures answers from now on", len(served.names))
+        self._check_files()
         return True
+
+    def _check_files(self) -> None:
+        """Check the files of the model, in a thread: large ones take long."""
+        served, identity = self._served, self._identity
+
+        def run() -> None:
+            try:
+                served.model.check_files()
+            except (ValueError, OSError) as error:
+                # If another model was put in its place meanwhile, that one's files were looked at.
+                if self._served is served and self._look() == identity:
+                    self._damage = self._without_place(str(error))
+                    _log.error("the model is damaged, and answers no more until there is another one: %s", error)
+
+        threading.Thread(target=run, name="pictopic-check", daemon=True).start()
+
+    def _without_place(self, text: str) -> str:
+        """What an error says, but not where the model is."""
+        for place in (str(self.folder), str(self.folder.resolve())):
+            text = text.replace(place + os.sep, "").replace(place, self.folder.name)
+        return text
 
     def _load(self) -> Served:
         with reading:

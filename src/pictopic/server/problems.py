@@ -27,6 +27,7 @@ KINDS = {
     "invalid": "A parameter is missing or wrong, or the model cannot answer this.",
     "unreadable-picture": "What was sent cannot be read as a picture.",
     "busy": "Too many requests at once: come back after as many seconds as Retry-After says.",
+    "damaged-model": "A file of the model is damaged: put another one in its place, such as with pictopic fit.",
     "internal": "Something went wrong in the server; its log says what.",
 }
 _KIND_OF_STATUS = {

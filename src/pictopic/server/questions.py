@@ -10,7 +10,7 @@ from PIL import Image
 
 from pictopic.server import answers
 from pictopic.server.gate import Gate
-from pictopic.server.live import Served
+from pictopic.server.live import UNREADABLE, Served
 from pictopic.server.problems import ProblemError
 from pictopic.server.settings import Settings
 from pictopic.server.uploads import Upload, open_upload
@@ -20,6 +20,7 @@ from pictopic.words.tags import normalise_tag
 
 Ask = Callable[[list[Image.Image]], list[Answer]]
 
+_AT_ONCE = 8  # pictures that the model is asked about together: then it is seen whether anybody still waits
 PREDICTED = 5  # tags and classes that are told of a picture of the collection
 
 
@@ -48,6 +49,15 @@ def about_uploads(
     served: Served, settings: Settings, uploads: Sequence[Upload], ask: Ask
 ) -> list[tuple[str, Answer | ProblemError]]:
     """Name and answer of each picture that was sent, or what is wrong with it."""
+    answers_of: list[tuple[str, Answer | ProblemError]] = []
+    for start in range(0, len(uploads), _AT_ONCE):
+        answers_of += _about_some(served, settings, uploads[start : start + _AT_ONCE], ask)
+    return answers_of
+
+
+def _about_some(
+    served: Served, settings: Settings, uploads: Sequence[Upload], ask: Ask
+) -> list[tuple[str, Answer | ProblemError]]:
     opened: list[Image.Image | ProblemError] = []
     for upload in uploads:
         try:
@@ -88,7 +98,7 @@ def search(
     try:
         found = ask_model(served, served.model.search, picture, tags or None, k, label=label, tag=tag)
     except PictureError:
-        raise ProblemError(404, "the picture's file cannot be read") from None
+        raise ProblemError(404, UNREADABLE) from None
     pictures = [
         answers.Found(**about(served, served.row_of_name[name]), similarity=round(value, 6)) for name, value in found
     ]
@@ -99,8 +109,9 @@ def search(
 
 def picture(served: Served, row: int) -> answers.PictureAnswer:
     """A picture of the collection, and what the model would say of it."""
-    model, path = served.model, served.paths[row]
+    model = served.model
     try:
+        path = served.path_of(row)
         has_tags = bool(served.vocabulary.annotations)
         tags = ask_model(served, model.annotate, path, PREDICTED) if has_tags else []
         classes = ask_model(served, model.classify, path, PREDICTED) if model.has_classes else []
@@ -159,16 +170,22 @@ def topics(served: Served, offset: int, limit: int) -> answers.TopicsAnswer:
 
 
 def _class_topic(found: Any) -> answers.ClassTopic:
-    words = [answers.VisualWord(word=word, weight=round(weight, 6)) for word, weight in found.visual_words]
     return answers.ClassTopic(
-        label=found.label, units=found.units, visual_words=words, tags=answers.Scored.of(found.tags)
+        label=found.label,
+        units=found.units,
+        visual_words=answers.VisualWord.of(found.visual_words),
+        tags=answers.Scored.of(found.tags),
     )
 
 
 def _topic(served: Served, found: dict[str, Any]) -> answers.Topic:
     rows = [served.row_of_name[name] for name in found["Representative_Docs"]]
     return answers.Topic(
-        topic=found["Topic"], count=found["Count"], tags=found["Representation"], pictures=listed(served, rows)
+        topic=found["Topic"],
+        count=found["Count"],
+        tags=found["Representation"],
+        visual_words=answers.VisualWord.of(found["Visual_Words"]),
+        pictures=listed(served, rows),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -12,9 +13,10 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel
 
 from pictopic.server import answers, questions
+from pictopic.server.live import UNREADABLE
 from pictopic.server.parameters import JPEG, K, Label, Like, Limit, Offset, Parts, Side, Tag, Tags, row_of, split_tags
 from pictopic.server.problems import ProblemError, internal_error
-from pictopic.server.uploads import Upload, body, open_upload, read_uploads
+from pictopic.server.uploads import Upload, body, open_upload, read_uploads, while_connected
 from pictopic.tasks.reading import Answer
 from pictopic.words.pictures import PictureError
 
@@ -81,7 +83,7 @@ async def _about_uploads(
 
     if NDJSON in request.headers.get("accept", ""):
         return await _streamed(uploads, work, item)
-    found = await work(uploads)
+    found = await while_connected(request, uploads[0].deadline, work(uploads))
     errors = [error for _, error in found if isinstance(error, ProblemError)]
     if len(errors) == len(found):
         raise errors[0]
@@ -122,8 +124,13 @@ def _add_search(router: APIRouter, parts: Parts) -> None:
     ) -> answers.SearchAnswer:
         """Pictures of the collection: by tags, like another of its pictures, or both."""
         served = parts.live.current
-        picture = None if like is None else served.paths[row_of(served, like)]
-        return await parts.gate.run(questions.search, served, picture, split_tags(tags), label, tag, offset, limit)
+        row = None if like is None else row_of(served, like)
+
+        def ask() -> answers.SearchAnswer:
+            picture = None if row is None else served.path_of(row)
+            return questions.search(served, picture, split_tags(tags), label, tag, offset, limit)
+
+        return await parts.gate.run(ask)
 
     @router.post("/search", response_model=answers.SearchAnswer, openapi_extra=body("picture", several=False))
     async def search_by_picture(
@@ -144,7 +151,9 @@ def _add_search(router: APIRouter, parts: Parts) -> None:
             image = open_upload(uploads[0], served, parts.settings) if uploads else None
             return questions.search(served, image, split_tags(tags), label, tag, offset, limit)
 
-        return await parts.gate.run(ask)
+        if not uploads:
+            return await parts.gate.run(ask)
+        return await while_connected(request, uploads[0].deadline, parts.gate.run(ask))
 
 
 def _add_collection(router: APIRouter, parts: Parts) -> None:
@@ -184,13 +193,18 @@ def _add_thumbnails(router: APIRouter, parts: Parts) -> None:
     async def thumbnail(request: Request, id: str, side: Side = Side.MEDIUM) -> Response:
         """A picture of the collection, small, as JPEG."""
         served = parts.live.current
-        path = served.paths[row_of(served, id)]
+        row = row_of(served, id)
+
+        def file_and_key() -> tuple[Path, str]:
+            path = served.path_of(row)
+            return path, parts.thumbnails.key(path, int(side))
+
         try:
-            key = await parts.thumbnail_gate.run(parts.thumbnails.key, path, int(side))
+            path, key = await parts.thumbnail_gate.run(file_and_key)
             headers = {"ETag": f'"{key}"', "Cache-Control": "private, max-age=3600"}
             if f'"{key}"' in request.headers.get("if-none-match", ""):
                 return Response(status_code=304, headers=headers)
             jpeg = await parts.thumbnail_gate.run(parts.thumbnails.get, path, int(side), key)
         except PictureError:
-            raise ProblemError(404, "the picture's file cannot be read") from None
+            raise ProblemError(404, UNREADABLE) from None
         return Response(jpeg, media_type="image/jpeg", headers=headers)

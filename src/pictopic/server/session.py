@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
 from http.cookies import CookieError, SimpleCookie
@@ -12,13 +11,12 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 from starlette.datastructures import Headers
 
-from pictopic.server.problems import ProblemError
 from pictopic.server.settings import Settings
+from pictopic.server.throttle import Throttle, client_of
 
 ADDRESS = "/api/v1/session"
 COOKIE = "pictopic_session"
 _DAYS = 30 * 24 * 3600
-_AFTER_A_WRONG_ONE = 0.5  # seconds, so that nobody tries many
 
 
 class Given(BaseModel):
@@ -36,20 +34,19 @@ def cookie_value(token: str) -> str:
     >>> len(cookie_value("secret")), cookie_value("secret") == cookie_value("other")
     (64, False)
     """
-    return hmac.new(token.encode("utf-8", "surrogateescape"), b"pictopic session 1", hashlib.sha256).hexdigest()
+    return hmac.new(token.encode(), b"pictopic session 1", hashlib.sha256).hexdigest()
 
 
-def has_cookie(headers: Headers, token: str) -> bool:
-    """Whether a request has the cookie; takes equally long however much of it is right."""
+def given_cookie(headers: Headers) -> bytes:
+    """The cookie that a request has; empty if there is none."""
     try:
         found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:
-        return False
-    given = "" if found is None else found.value
-    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), cookie_value(token).encode())
+        return b""
+    return b"" if found is None else found.value.encode("utf-8", "surrogatepass")
 
 
-def make_session_router(settings: Settings) -> APIRouter:
+def make_session_router(settings: Settings, throttle: Throttle) -> APIRouter:
     """The routes that can be reached without a token."""
     router = APIRouter()
     in_public = {"security": list[dict[str, list[str]]]()}
@@ -59,14 +56,13 @@ def make_session_router(settings: Settings) -> APIRouter:
         """Sign in with the token: from then on the browser sends a cookie that stands for it."""
         if settings.token is None:
             return Response(status_code=204)
-        sent, right = (token.encode("utf-8", "surrogatepass") for token in (given.token, settings.token))
-        if not hmac.compare_digest(sent, right):
-            await asyncio.sleep(_AFTER_A_WRONG_ONE)
-            raise ProblemError(401, "this is not the token", headers={"WWW-Authenticate": "Bearer"})
+        sent = given.token.encode("utf-8", "surrogatepass")
+        is_right = hmac.compare_digest(sent, settings.token.encode())
+        await throttle.check(client_of(request.scope), sent, is_right)
         response = Response(status_code=204)
         response.set_cookie(
             COOKIE, cookie_value(settings.token), max_age=_DAYS, path="/", httponly=True, samesite="strict",
-            secure=request.url.scheme == "https",
+            secure=request.scope["scheme"] == "https",
         )  # fmt: skip
         return response
 

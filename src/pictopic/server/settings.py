@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+_SHORTEST_TOKEN = 16  # characters
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
@@ -17,7 +18,8 @@ class Settings:
     Parameters
     ----------
     token : str or None, default=None
-        Who does not send it as ``Authorization: Bearer TOKEN`` gets no answer; None: everybody does.
+        Who does not send it as ``Authorization: Bearer TOKEN`` gets no answer; None: everybody does.  At least 16
+        characters.
     hosts : tuple of str or None, default=("localhost", "127.0.0.1", "::1")
         Names by which the server may be called: a page elsewhere that lets its own name point here does not get in.
         None: any.
@@ -29,6 +31,8 @@ class Settings:
         Pictures of a request.
     max_pixels : int, default=50 million
         Of an uploaded picture.
+    max_request_pixels : int, default=200 million
+        Of all pictures of a request together.
     max_waiting : int, default=64
         Requests that wait for the model or are being answered; more are told to come back.
     max_requests : int, default=256
@@ -38,7 +42,7 @@ class Settings:
     timeout : float, default=30
         Seconds for a request to arrive, and again for its answer.
     cache : Path, optional
-        Folder of thumbnails; default: a temporary one.
+        Folder of thumbnails; default: one below the user's cache folder, removed at the end.
     max_cache : int, default=256 million
         Bytes of thumbnails on disk.
     check_every : float, default=1
@@ -57,6 +61,7 @@ class Settings:
     max_upload: int = 20_000_000
     max_files: int = 64
     max_pixels: int = 50_000_000
+    max_request_pixels: int = 200_000_000
     max_waiting: int = 64
     max_requests: int = 256
     threads: int | None = None
@@ -64,6 +69,18 @@ class Settings:
     cache: Path | None = None
     max_cache: int = 256_000_000
     check_every: float = 1.0
+
+    def __post_init__(self) -> None:
+        token = self.token
+        if token is None:
+            return
+        if len(token) < _SHORTEST_TOKEN:
+            raise ValueError(
+                f"the token has {len(token)} characters, and could be guessed: give at least {_SHORTEST_TOKEN}, such "
+                "as those that openssl rand -hex 16 prints"
+            )
+        if not token.isprintable() or token != token.strip():
+            raise ValueError("the token has characters that cannot be sent: give letters and digits")
 
     @property
     def n_threads(self) -> int:

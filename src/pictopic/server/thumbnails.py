@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import tempfile
 import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from pictopic.words.pictures import PictureError, open_picture
 
 _QUALITY = 82
+_LEFT_OVER = 3600.0  # seconds: nothing takes that long to be written
 
 
 class Thumbnails:
@@ -19,8 +21,8 @@ class Thumbnails:
 
     Parameters
     ----------
-    folder : Path or None
-        None: a temporary one, removed at the end.
+    folder : Path
+        Made if it does not exist.
     max_bytes : int
         Together; the longest unused go first.
 
@@ -32,27 +34,18 @@ class Thumbnails:
     >>> from pictopic.server.thumbnails import Thumbnails
     >>> path = Path(tempfile.mkdtemp()) / "large.png"
     >>> Image.new("RGB", (900, 600)).save(path)
-    >>> thumbnails = Thumbnails(None, max_bytes=1_000_000)
+    >>> thumbnails = Thumbnails(path.parent / "small", max_bytes=1_000_000)
     >>> key = thumbnails.key(path, 96)
     >>> len(thumbnails.get(path, 96, key)) < 1000
     True
-    >>> thumbnails.close()
     """
 
-    def __init__(self, folder: Path | None, max_bytes: int):
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        if folder is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="pictopic-thumbnails-")
-            folder = Path(self._temporary.name)
+    def __init__(self, folder: Path, max_bytes: int):
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.max_bytes = folder, max_bytes
         self._lock = threading.Lock()
+        self._remove_leftovers()
         self._size = sum(size for _, size, _ in self._files())
-
-    def close(self) -> None:
-        """Remove the folder, if it is a temporary one."""
-        if self._temporary is not None:
-            self._temporary.cleanup()
 
     def key(self, path: Path, side: int) -> str:
         """What changes whenever the thumbnail would.
@@ -86,7 +79,7 @@ class Thumbnails:
     def _keep(self, file: Path, content: bytes) -> None:
         """Write to the cache; if that does not work there is none, and thumbnails are made again."""
         # Not pictopic.files: waiting for the disk at each thumbnail would be for nothing.
-        temporary = file.with_name(f".{file.stem}.{threading.get_ident()}")
+        temporary = file.with_name(f".{file.stem}.{os.getpid()}.{threading.get_ident()}")
         try:
             temporary.write_bytes(content)
             os.replace(temporary, file)
@@ -96,6 +89,13 @@ class Thumbnails:
             self._size += len(content)
             if self._size > self.max_bytes:
                 self._shrink()
+
+    def _remove_leftovers(self) -> None:
+        """Remove what a process that was killed had not finished writing."""
+        for entry in os.scandir(self.folder):
+            with suppress(OSError):
+                if entry.name.startswith(".") and time.time() - entry.stat().st_mtime > _LEFT_OVER:
+                    os.unlink(entry)
 
     def _shrink(self) -> None:
         """Remove the longest unused until a tenth is free."""

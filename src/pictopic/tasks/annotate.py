@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
+from pictopic.checks import mapping, number, numbers, section
+
 _TINY = 1e-12
+_MOST = 1e6  # of a slope or an offset that is read
 _ROUNDS = 10  # of learning offsets given the slope, and the slope given the offsets
 _FEW = 5  # validation pictures with a tag below which its threshold is the common one
 
@@ -109,13 +113,18 @@ class TagThresholds:
         return {"slope": self.slope, "offsets": self.offsets.tolist(), "thresholds": self.thresholds.tolist()}
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> TagThresholds:
-        """From what `to_dict` returned."""
-        return cls(content["slope"], np.array(content["offsets"]), np.array(content["thresholds"]))
+    def from_dict(cls, content: Any) -> TagThresholds:
+        """From what `to_dict` returned; a ValueError says which value is wrong."""
+        content = mapping(content, "thresholds")
+        offsets = np.array(numbers(section(content, "offsets"), "offsets", -_MOST, _MOST))
+        thresholds = np.array(numbers(section(content, "thresholds"), "thresholds", 0, 1))
+        if len(offsets) != len(thresholds):
+            raise ValueError(f"'offsets' has {len(offsets)} numbers, but 'thresholds' {len(thresholds)}")
+        return cls(number(section(content, "slope"), "slope", -_MOST, _MOST), offsets, thresholds)
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
+    return np.asarray(expit(x))  # without a warning where it is 0
 
 
 def _own_offsets(logits: np.ndarray, has_tag: np.ndarray, prior: float = 1.0) -> np.ndarray:

@@ -7,26 +7,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import save as tensor_bytes
 from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp, softmax
-from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from scipy.special import expit, logsumexp, softmax
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from pictopic.checks import mapping, number, one_of, read_arrays, section, texts, yes_or_no
 from pictopic.files import write_bytes
+from pictopic.tasks.classifiers import Classifier, LinearClassifier, RbfSvm, to_arrays
 from pictopic.tasks.metrics import mean_average_precision
 
 OWN, SVM, LINEAR = "the network's own", "RBF SVM", "linear"
+FILE = "head.safetensors"
 _SVM_ROWS = 5_000  # an SVM's cost grows with the square of the rows
 _GRID = {"svc__C": [1.0, 10.0, 100.0], "svc__gamma": [0.25, 1.0, 4.0]}  # gamma in units of 1 / (number of features)
 _LINEAR_C = (0.001, 0.01, 0.1, 1.0)
 _SURE = 0.9  # share of answers that must be right if the others are "don't know"
-# What a head saved by an earlier version may contain beside what skops trusts by itself.
-_TRUSTED = ["sklearn.calibration._CalibratedClassifier", "sklearn.calibration._TemperatureScaling"]
+_SMALLEST, _LARGEST = 1e-6, 1e6  # of C, gamma and the temperature
 
 
 @dataclass
@@ -35,68 +35,105 @@ class ClassHead:
 
     Parameters
     ----------
-    estimator : classifier
-        With `decision_function`, or `predict_proba` for several labels a picture.
+    classifier : LinearClassifier or RbfSvm
     classes : list of str
     name : str
         Which of the candidates it is.
     scores : dict of str to float
-        What each candidate reached on the validation part: accuracy, or MAP for several labels a picture.
+        What each candidate reached on the validation part: accuracy, or MAP for several labels per picture.
     multi_label : bool
     sure_from : float
         The largest probability below which "don't know" is the better answer.
-    temperature : float or None
-        What the scores are divided by before they become probabilities; None: they are as the classifier gives them.
+    temperature : float
+        What the scores are divided by before they become probabilities of one class per picture.
+    chosen : dict of str to float
+        The hyper-parameters that were chosen, C and gamma, which learning again keeps.
     """
 
-    estimator: Any
+    classifier: Classifier
     classes: list[str]
     name: str
     scores: dict[str, float] = field(default_factory=dict)
     multi_label: bool = False
     sure_from: float = 0.0
-    temperature: float | None = None
+    temperature: float = 1.0
+    chosen: dict[str, float] = field(default_factory=dict)
 
     def predict_proba(self, Z: np.ndarray) -> np.ndarray:
         """Probability of each class, (n, classes)."""
-        if self.temperature is None:
-            return np.asarray(self.estimator.predict_proba(Z))
-        return np.asarray(softmax(_scores(self.estimator, Z) / self.temperature, axis=1))
+        scores = self.classifier.scores(Z)
+        return expit(scores) if self.multi_label else softmax(scores / self.temperature, axis=1)
 
     def learn(self, Z: np.ndarray, y: np.ndarray, own: tuple[np.ndarray, np.ndarray]) -> None:
-        """Learn again from other representations, the same in all that was chosen; the network's own is `own`."""
+        """Learn again from other representations, the same in all that was chosen; the network's own is `own`.
+
+        Rows of a class that the head does not know do not count.
+        """
         if self.name == OWN:
-            self.estimator = _own_head(own, self.classes, self.multi_label)
-        else:
-            self.estimator = clone(self.estimator).fit(Z, y)
+            self.classifier = LinearClassifier.of_network(*own)
+            return
+        if not self.multi_label:
+            known = np.isin(y.astype(str), self.classes)
+            Z, y = Z[known], y[known]
+        classifier, classes = _fit(self.name, Z, y, self.chosen)
+        if not self.multi_label and [str(name) for name in classes] != self.classes:
+            gone = sorted(set(self.classes) - {str(name) for name in classes})
+            raise ValueError(f"no picture of the class {gone[0]!r} is left: learn anew with pictopic fit")
+        self.classifier = classifier
+
+    @property
+    def n_features(self) -> int:
+        """How many numbers a representation has."""
+        return len(self.classifier.mean)
 
     def save(self, folder: Path) -> None:
-        """Write the classifier; nothing in it can be executed."""
-        import skops.io
-
-        write_bytes(folder / "head.skops", skops.io.dumps(self.estimator))
+        """Write the classifier's arrays."""
+        write_bytes(folder / FILE, tensor_bytes(to_arrays(self.classifier)))
 
     def to_dict(self) -> dict[str, Any]:
         """All but the classifier, for JSON."""
         return {
             "classes": self.classes, "name": self.name, "scores": self.scores, "multi_label": self.multi_label,
-            "sure_from": self.sure_from, "temperature": self.temperature,
+            "sure_from": self.sure_from, "temperature": self.temperature, "chosen": self.chosen,
         }  # fmt: skip
 
     @classmethod
-    def load(cls, folder: Path, content: dict[str, Any]) -> ClassHead:
-        """Read what `save` wrote and `to_dict` returned."""
-        import skops.io
-
-        path = folder / "head.skops"
-        data = path.read_bytes()
+    def load(cls, folder: Path, content: Any) -> ClassHead:
+        """Read what `save` wrote and `to_dict` returned; a ValueError says which value is wrong."""
+        checked = _checked(mapping(content, "head"))
+        path = folder / FILE
+        arrays, _ = read_arrays(path)
+        n_classes = len(checked["classes"])
         try:
-            unknown = set(skops.io.get_untrusted_types(data=data)) - set(_TRUSTED)
-            if unknown:
-                raise ValueError(f"it contains {sorted(unknown)[0]}, which a classifier does not need")
-            return cls(skops.io.loads(data, trusted=_TRUSTED), **content)
-        except Exception as error:  # a damaged archive raises anything
-            raise ValueError(f"{path} cannot be read: {error}") from None
+            classifier: Classifier
+            if checked["name"] == SVM:
+                classifier = RbfSvm.from_arrays(arrays, n_classes, checked["chosen"]["gamma"])
+            else:
+                classifier = LinearClassifier.from_arrays(arrays, n_classes)
+        except ValueError as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
+        return cls(classifier, **checked)
+
+
+def _checked(content: dict[str, Any]) -> dict[str, Any]:
+    """The values of a head's JSON, each of its kind and within its range."""
+    name = one_of(section(content, "name"), "name", (OWN, SVM, LINEAR))
+    multi_label = yes_or_no(section(content, "multi_label"), "multi_label")
+    classes = texts(section(content, "classes"), "classes")
+    if len(classes) < (1 if multi_label else 2) or (multi_label and name == SVM):
+        raise ValueError(f"'classes' has {len(classes)} names, which is too few, or 'name' does not go with them")
+    scores = mapping(section(content, "scores"), "scores")
+    chosen = mapping(section(content, "chosen"), "chosen")
+    wanted = {OWN: (), LINEAR: ("C",), SVM: ("C", "gamma")}[name]
+    return {
+        "classes": classes,
+        "name": name,
+        "multi_label": multi_label,
+        "scores": {one_of(key, "scores", (OWN, SVM, LINEAR)): number(v, key, 0, 1) for key, v in scores.items()},
+        "sure_from": number(section(content, "sure_from"), "sure_from", 0, 1),
+        "temperature": number(section(content, "temperature"), "temperature", _SMALLEST, _LARGEST),
+        "chosen": {key: number(section(chosen, key), key, _SMALLEST, _LARGEST) for key in wanted},
+    }
 
 
 def fit_class_head(
@@ -127,30 +164,21 @@ def fit_class_head(
     ClassHead
     """
     several = np.ndim(y) == 2
-    candidates = {OWN: _own_head(own, classes, several)}
+    own_head = ClassHead(LinearClassifier.of_network(*own), classes, OWN, multi_label=several)
     if not len(Z_val):  # too few pictures to choose by
-        return ClassHead(candidates[OWN], classes, OWN, {}, several)
+        return own_head
+    linear = several or len(Z) > _SVM_ROWS
+    other = _linear(Z, y, Z_val, y_val, classes) if linear else _svm(Z, y, random_state)
+    candidates = {OWN: own_head, other.name: other}
+    scores = {name: _score(candidate, Z_val, y_val) for name, candidate in candidates.items()}
+    head = candidates[max(scores, key=lambda name: scores[name])]
+    head.scores = scores
     if several:
-        candidates[LINEAR] = _linear(Z, y, Z_val, y_val)
-    elif len(Z) <= _SVM_ROWS:
-        candidates[SVM] = _svm(Z, y, random_state)
-    else:
-        candidates[LINEAR] = _linear(Z, y, Z_val, y_val)
-    scores = {name: _score(candidate, Z_val, y_val, several) for name, candidate in candidates.items()}
-    best = max(scores, key=lambda name: scores[name])
-    if several:
-        return ClassHead(candidates[best], classes, best, scores, True)
-    head = ClassHead(candidates[best], [str(name) for name in candidates[best].classes_], best, scores)
+        return head
     # The candidate has seen the training part: only the validation part can tell how sure it may be.
-    head.temperature = temperature(_scores(head.estimator, Z_val), y_val, head.classes)
+    head.temperature = temperature(head.classifier.scores(Z_val), y_val, head.classes)
     head.sure_from = sure_from(head.predict_proba(Z_val), y_val, head.classes)
     return head
-
-
-def _scores(estimator: Any, Z: np.ndarray) -> np.ndarray:
-    """Scores of all classes, (n, classes); scikit-learn has one number for two."""
-    scores = np.asarray(estimator.decision_function(Z))
-    return np.stack([np.zeros(len(scores)), scores], axis=1) if scores.ndim == 1 else scores
 
 
 def temperature(scores: np.ndarray, y: np.ndarray, classes: list[str]) -> float:
@@ -194,60 +222,41 @@ def temperature(scores: np.ndarray, y: np.ndarray, classes: list[str]) -> float:
     return float(np.exp(minimize_scalar(loss, bounds=(-5.0, 5.0), method="bounded").x))
 
 
-def _score(candidate: Any, Z: np.ndarray, y: np.ndarray, several: bool) -> float:
-    if several:
-        return mean_average_precision(y, candidate.predict_proba(Z))
-    return float(np.mean(candidate.predict(Z) == y))
+def _score(head: ClassHead, Z: np.ndarray, y: np.ndarray) -> float:
+    if head.multi_label:
+        return mean_average_precision(y, head.predict_proba(Z))
+    answers = np.asarray(head.classes, dtype=object)[head.classifier.scores(Z).argmax(axis=1)]
+    return float(np.mean(answers == y.astype(str)))
 
 
-def _own_head(own: tuple[np.ndarray, np.ndarray], classes: list[str], several: bool) -> Any:
-    """The network's last layer as a scikit-learn classifier."""
-    weights, offsets = (np.asarray(part, dtype=np.float64) for part in own)
-
-    def linear(rows: np.ndarray, shift: np.ndarray, names: Any) -> LogisticRegression:
-        head = LogisticRegression()
-        head.coef_, head.intercept_, head.classes_ = rows, shift, np.asarray(names)
-        head.n_features_in_, head.n_iter_ = rows.shape[1], np.array([0], np.int32)
-        return head
-
-    if several:
-        head = OneVsRestClassifier(LogisticRegression())
-        head.estimators_ = [linear(weights[[k]], offsets[[k]], [0, 1]) for k in range(len(classes))]
-        head.label_binarizer_ = _indicator_binarizer(len(classes))
-        head.classes_ = head.label_binarizer_.classes_
-        return head
-    if len(classes) == 2:  # scikit-learn has one row for two classes
-        return linear(weights[[1]] - weights[[0]], offsets[[1]] - offsets[[0]], classes)
-    return linear(weights, offsets, classes)
+def _fit(name: str, Z: np.ndarray, y: np.ndarray, chosen: dict[str, float]) -> tuple[Classifier, np.ndarray]:
+    """A classifier with these hyper-parameters, and the classes in its order."""
+    return RbfSvm.fit(Z, y, **chosen) if name == SVM else LinearClassifier.fit(Z, y, **chosen)
 
 
-def _indicator_binarizer(n_classes: int) -> Any:
-    from sklearn.preprocessing import LabelBinarizer
-
-    return LabelBinarizer(sparse_output=True).fit(np.eye(n_classes, dtype=int))
-
-
-def _svm(Z: np.ndarray, y: np.ndarray, random_state: int) -> Any:
+def _svm(Z: np.ndarray, y: np.ndarray, random_state: int) -> ClassHead:
     """RBF SVM with C and gamma by cross-validation."""
-    grid = _GRID | {"svc__gamma": [gamma / Z.shape[1] for gamma in _GRID["svc__gamma"]]}
     n_folds = min(5, int(np.unique(y, return_counts=True)[1].min()))
-    svm = make_pipeline(StandardScaler(), SVC(random_state=random_state))
-    if n_folds < 2:
-        return svm.set_params(svc__C=10.0).fit(Z, y)
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
-    return GridSearchCV(svm, grid, cv=folds).fit(Z, y).best_estimator_
+    chosen = {"C": 10.0, "gamma": 1.0 / Z.shape[1]}
+    if n_folds > 1:
+        grid = _GRID | {"svc__gamma": [gamma / Z.shape[1] for gamma in _GRID["svc__gamma"]]}
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+        search = GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid, cv=folds, refit=False)
+        best = search.fit(np.asarray(Z, np.float64), y).best_params_
+        chosen = {"C": float(best["svc__C"]), "gamma": float(best["svc__gamma"])}
+    classifier, classes = _fit(SVM, Z, y, chosen)
+    return ClassHead(classifier, [str(name) for name in classes], SVM, chosen=chosen)
 
 
-def _linear(Z: np.ndarray, y: np.ndarray, Z_val: np.ndarray, y_val: np.ndarray) -> Any:
+def _linear(Z: np.ndarray, y: np.ndarray, Z_val: np.ndarray, y_val: np.ndarray, classes: list[str]) -> ClassHead:
     """Logistic regression with the best C on the validation part."""
     several = np.ndim(y) == 2
-
-    def fitted(C: float) -> Any:
-        one = LogisticRegression(C=C, max_iter=1000)
-        return make_pipeline(StandardScaler(), OneVsRestClassifier(one) if several else one).fit(Z, y)
-
-    tried = [fitted(C) for C in _LINEAR_C]
-    return max(tried, key=lambda candidate: _score(candidate, Z_val, y_val, several))
+    tried = []
+    for C in _LINEAR_C:
+        classifier, found = _fit(LINEAR, Z, y, {"C": C})
+        names = classes if several else [str(name) for name in found]
+        tried.append(ClassHead(classifier, names, LINEAR, multi_label=several, chosen={"C": C}))
+    return max(tried, key=lambda candidate: _score(candidate, Z_val, y_val))
 
 
 def sure_from(probabilities: np.ndarray, y: np.ndarray, classes: list[str], share: float = _SURE) -> float:

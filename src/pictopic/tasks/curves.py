@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+_METRICS = {"accuracy": "Accuracy of the classes", "map": "Mean average precision of the classes"}
+
 
 class Series(NamedTuple):
     """A line of a chart: a value for each pass, from the first on."""
@@ -20,7 +22,7 @@ class Chart(NamedTuple):
 
 
 def training_curves(estimator: Any) -> list[Chart]:
-    """The losses of each pass.
+    """The losses of each pass, and how good the model was on held-out pictures by its `validation_metric`.
 
     Parameters
     ----------
@@ -40,11 +42,16 @@ def training_curves(estimator: Any) -> list[Chart]:
     ('Loss of the words', [('training', 3)])
     """
     history = estimator.history_
-    charts = [Chart("Loss of the words", [Series("training", history["nll"])])]
-    if any(history["class_loss"]):
-        series = [Series("training", history["class_loss"])]
-        if history["validation_score"]:
-            # The score of models with classes is minus this loss.
-            series.append(Series("held-out pictures", [-score for score in history["validation_score"]]))
-        charts.insert(0, Chart("Loss of the classes", series))
+    scores, metric = history["validation_score"], getattr(estimator, "validation_metric", "loss")
+    losses = Series("held-out pictures", [-score for score in scores])
+    words = [Series("training", history["nll"])]
+    if not hasattr(estimator, "classes_"):
+        # Without classes, the held-out score is minus the loss of the words.
+        return [Chart("Loss of the words", words + ([losses] if scores else []))]
+    classes = [Series("training", history["class_loss"])]
+    charts = [Chart("Loss of the classes", classes), Chart("Loss of the words", words)]
+    if scores and metric == "loss":
+        classes.append(losses)
+    elif scores:
+        charts.insert(0, Chart(_METRICS[metric], [Series("held-out pictures", scores)]))
     return charts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import zipfile
 from collections import Counter
@@ -11,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from pictopic.corpus.keywords import check_own_sidecar, sidecar_text
-from pictopic.files import write_text
+from pictopic.files import has_too_long_name, write_text
 from pictopic.tasks.decisions import Decision, Decisions
 
 _OUTSIDE = ("", ".", "..")  # parts of a path that lead elsewhere; "" is the first of an absolute one
@@ -110,7 +111,7 @@ def zip_sidecars(found: Iterable[Sidecar]) -> bytes:
     return buffer.getvalue()
 
 
-def write_sidecars(folder: Path, found: Sequence[Sidecar]) -> None:
+def write_sidecars(folder: Path, found: Sequence[Sidecar]) -> list[str]:
     """Write sidecars to a folder of their own, in sub-folders like the pictures'; never beside the pictures.
 
     Parameters
@@ -119,18 +120,26 @@ def write_sidecars(folder: Path, found: Sequence[Sidecar]) -> None:
         Made if it does not exist.  Sidecars of an earlier export are replaced.
     found : sequence of Sidecar
 
+    Returns
+    -------
+    list of str
+        Names of those that were not written, because they are too long for the file system.
+
     Raises
     ------
     ValueError
         Before anything is written: if the pictures are in this folder, if a file there is another program's, or if a
         link leads out of it.
     """
-    for own in found:
+    writable = [own for own in found if not has_too_long_name(folder / own.name)]
+    for own in writable:
         path = folder / own.name
-        if (folder / own.picture).exists():
+        if os.path.exists(folder / own.picture):
             raise ValueError(f"{folder} holds the pictures themselves ({own.picture}): choose another folder")
         if not path.parent.resolve().is_relative_to(folder.resolve()):
             raise ValueError(f"{path.parent} leads out of {folder}: choose another folder")
         check_own_sidecar(path)
-    for own in found:
+    for own in writable:
         write_text(folder / own.name, own.text)
+    written = {own.name for own in writable}
+    return [own.name for own in found if own.name not in written]

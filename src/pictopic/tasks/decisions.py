@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
+from pictopic.files import sync_folder
 from pictopic.words.tags import normalise_tag
 
 try:
@@ -23,6 +25,7 @@ except ImportError:  # Windows: processes there must not write at the same time
 ACCEPTED, REJECTED, UNDECIDED = "accepted", "rejected", "undecided"
 _WORDS = (ACCEPTED, REJECTED, UNDECIDED)
 _SUFFIX = ".decisions.jsonl"
+_TEXT = re.compile(rb'(?:[^"\\]|\\.)*+\\?')  # of a string in JSON, up to its end or to where the line was cut off
 
 
 class Decision(NamedTuple):
@@ -38,7 +41,8 @@ class Decisions:
     """Decisions about tags, in a file of JSON lines: of several about the same, the last one counts.
 
     Lines are only ever added, each at once and safe on disk before `add` returns.  Several threads and processes can
-    add to the same file and see each other's decisions.  A last line that a crash has cut off is ignored.
+    add to the same file and see each other's decisions.  A last line that a crash has cut off is ignored; any other
+    line that is no decision is an error, and is never removed.
 
     Parameters
     ----------
@@ -115,6 +119,8 @@ class Decisions:
         except OSError:
             file.truncate(end)
             raise
+        if end == 0:  # the file may be new: its name must be on the disk, too
+            sync_folder(self.path.parent)
         self._read(file)
 
     # ---- what was decided --------------------------------------------------------------------------------------------
@@ -197,24 +203,25 @@ class Decisions:
             self._offset += len(line) + 1
             self._n_lines += 1
             self._is_ended = True
-        try:
-            decision = self._parsed(last)
-        except ValueError:
-            return  # nothing, or half a line: it is being written, or was cut off
-        self._take(decision)
+        if not last.strip() or _is_cut_off(last):
+            return  # it is being written, or a crash has left half of it
+        self._take(self._parsed(last))
         self._offset += len(last)
         self._is_ended = False
 
     def _parsed(self, line: bytes) -> Decision:
         try:
             content = json.loads(line)
-            found = Decision(*(content[name] for name in Decision._fields))
-            if not all(isinstance(value, str) for value in found) or found.decision not in _WORDS:
+            decision = Decision(*(content[name] for name in Decision._fields))
+            if not all(isinstance(value, str) for value in decision) or decision.decision not in _WORDS:
                 raise ValueError
-        except (ValueError, KeyError, TypeError):
+            decision = decision._replace(tag=normalise_tag(decision.tag))
+            if not decision.tag:
+                raise ValueError
+        except (ValueError, KeyError, TypeError, RecursionError):
             where = f"{self.path}, line {self._n_lines + 1}"
             raise ValueError(f"{where}: not a decision with file_name, tag, decision and time") from None
-        return found._replace(tag=normalise_tag(found.tag))
+        return decision
 
     def _take(self, new: Decision) -> None:
         self._known.pop((new.file_name, new.tag), None)
@@ -225,6 +232,18 @@ class Decisions:
 
     def _word(self, file_name: str, tag: str) -> str:
         return self._of_picture.get(file_name, {}).get(tag, UNDECIDED)
+
+
+def _is_cut_off(line: bytes) -> bool:
+    """Whether a line is the beginning, and not more, of one that `Decisions` writes."""
+    for k, name in enumerate(Decision._fields):
+        before = (b'", ' if k else b"{") + f'"{name}": "'.encode()
+        if len(line) < len(before):
+            return before.startswith(line)
+        if not line.startswith(before):
+            return False
+        line = _TEXT.sub(b"", line[len(before) :], count=1)
+    return b'"}'.startswith(line) and line != b'"}'
 
 
 @contextmanager

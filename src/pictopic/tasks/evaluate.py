@@ -1,13 +1,18 @@
-"""How good a model's answers are on pictures whose tags and classes are known."""
+"""How good a model is on other pictures than its collection's."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from scipy import sparse
 
 from pictopic.corpus.corpus import Corpus
-from pictopic.tasks.fitting import Fitted, Rows, known_rows
+from pictopic.tasks.fitting import Fitted, Rows, known_rows, rows_to_learn_from
+from pictopic.tasks.likelihood import compare_with_unigram
 from pictopic.tasks.metrics import accuracy, f_measure_at_k, mean_average_precision, per_word_scores
 from pictopic.tasks.retrieve import Index
+from pictopic.words.vocabulary import Vocabulary
 
 _TOP = 5
 _NEIGHBOURS = 10
@@ -16,23 +21,43 @@ _NEIGHBOURS = 10
 def evaluate(fitted: Fitted, index: Index, collection: Corpus, other: Corpus) -> dict[str, float]:
     """Compare a model's answers with what is known about other pictures; see `PictureModel.evaluate`.
 
-    The model sees the pictures alone, without their tags.
+    Classes and tags are predicted from the pictures alone, without their tags.
     """
     if other.vocabulary.n_pairs != collection.vocabulary.n_pairs:
         raise ValueError("the corpus was built with other visual words than the model's")
-    rows = _without_tags(other, collection)
-    Z = fitted.network.represent(rows)
-    return {
+    rows = _rows(other, collection)
+    pictures = rows.without_tags()
+    Z = fitted.network.represent(pictures)
+    train_rows = Rows.of(collection)[rows_to_learn_from(collection)]
+    figures = {
         **_classes(fitted, Z, other),
-        **_tags(fitted, rows, collection, other),
+        **_tags(fitted, pictures, collection, other),
         **_similar(index, Z, collection, other),
+        **compare_with_unigram(fitted.network, rows, train_rows),
     }
+    if not figures:
+        raise ValueError("there is nothing to compare with: the pictures have neither tags nor classes of the model")
+    return figures
 
 
-def _without_tags(other: Corpus, collection: Corpus) -> Rows:
-    X = other.X[:, : other.vocabulary.n_pairs].copy()
-    X.resize(len(other), len(collection.vocabulary))
-    return Rows(X, other.global_features, collection.vocabulary.n_annotation_words)
+def _rows(other: Corpus, collection: Corpus) -> Rows:
+    """Another corpus in the columns of the collection's vocabulary."""
+    vocabulary, n_pairs = collection.vocabulary, collection.vocabulary.n_pairs
+    if any(other.tags):
+        # Not the columns of the other corpus: it left out tags that are rare there.
+        tags = vocabulary.count_tags(other.tags)
+    else:
+        tags = other.X[:, n_pairs:] @ _same_words(other.vocabulary.annotations, vocabulary)
+    X = sparse.hstack([other.X[:, :n_pairs], tags], format="csr", dtype=np.int32)
+    return Rows(X, other.global_features, vocabulary.n_annotation_words)
+
+
+def _same_words(names: Sequence[str], vocabulary: Vocabulary) -> sparse.csr_array:
+    """Which of the names is which annotation word, as a 0/1 matrix."""
+    columns = [vocabulary.index(name) - vocabulary.n_pairs if name in vocabulary else -1 for name in names]
+    known = [row for row, column in enumerate(columns) if column >= 0]
+    places = known, [columns[row] for row in known]
+    return sparse.csr_array((np.ones(len(known), np.int32), places), (len(names), vocabulary.n_annotation_words))
 
 
 def _classes(fitted: Fitted, Z: np.ndarray, other: Corpus) -> dict[str, float]:
@@ -53,6 +78,8 @@ def _classes(fitted: Fitted, Z: np.ndarray, other: Corpus) -> dict[str, float]:
 
 def _tags(fitted: Fitted, rows: Rows, collection: Corpus, other: Corpus) -> dict[str, float]:
     names = collection.vocabulary.annotations
+    if not rows.n_visual:  # tags would be told from themselves
+        return {}
     true = [[tag for tag in tags if tag in collection.vocabulary] for tags in other.tags]
     tagged = [k for k, tags in enumerate(true) if tags]
     if not names or not tagged:

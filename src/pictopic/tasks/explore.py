@@ -86,23 +86,52 @@ def class_topics(
     units = np.argsort(-U, axis=1, kind="stable")[:, :n_units]
     weights = _word_weights(network, rows, units)
     topics = []
-    for name, own, weight in zip(classes, units, weights, strict=True):
-        # A visual word is the same in all regions.
-        pairs = weight[: vocabulary.n_pairs].reshape(vocabulary.n_regions, -1).mean(axis=0)
-        tags = weight[vocabulary.n_pairs :]
-        words = _best(pairs, range(len(pairs)), n_visual)
-        topics.append(ClassTopic(name, own.tolist(), words, _best(tags, vocabulary.annotations, n_tags)))
+    for name, strongest, weight in zip(classes, units, weights, strict=True):
+        words, tags = _best_words(weight, vocabulary, n_visual, n_tags)
+        topics.append(ClassTopic(name, strongest.tolist(), words, tags))
     return topics
 
 
-def unit_tags(network: Network, vocabulary: Vocabulary, n_tags: int) -> dict[int, list[tuple[str, float]]]:
-    """The tags that each hidden unit of the top layer makes more probable (deep, softmax), or answers to (shallow)."""
+class UnitTopic(NamedTuple):
+    """What a hidden unit stands for."""
+
+    visual_words: list[tuple[int, float]]  # number of the word in the codebook, and weight
+    tags: list[tuple[str, float]]  # and weight
+
+
+def unit_topics(network: Network, vocabulary: Vocabulary, n_visual: int, n_tags: int) -> list[UnitTopic]:
+    """The words that each hidden unit of the top layer makes more probable (deep, softmax), or answers to (shallow).
+
+    Parameters
+    ----------
+    network : Network
+    vocabulary : Vocabulary
+    n_visual, n_tags : int
+        At most so many visual words and tags per unit.
+
+    Returns
+    -------
+    list of UnitTopic
+        In the order of the units.  Without visual words, if the network was trained to predict only tags: then it has
+        learnt nothing about which visual words follow.
+    """
+    if network.predicts_tags_only:
+        n_visual = 0
     if network.is_deep and network.estimator.tree_ is None:
         weights = network.estimator.parameters_["V"].T
     else:
         weights = network.estimator.components_
-    weights = weights[:, vocabulary.n_pairs :]
-    return {unit: _best(own, vocabulary.annotations, n_tags) for unit, own in enumerate(weights)}
+    return [UnitTopic(*_best_words(weight, vocabulary, n_visual, n_tags)) for weight in weights]
+
+
+def _best_words(
+    weight: np.ndarray, vocabulary: Vocabulary, n_visual: int, n_tags: int
+) -> tuple[list[tuple[int, float]], list[tuple[str, float]]]:
+    """The visual words and the tags with the largest of a vocabulary's weights."""
+    # A visual word is the same in all regions.
+    visual = weight[: vocabulary.n_pairs].reshape(vocabulary.n_regions, -1).mean(axis=0)
+    tags = weight[vocabulary.n_pairs :]
+    return _best(visual, range(len(visual)), n_visual), _best(tags, vocabulary.annotations, n_tags)
 
 
 def _best(weights: np.ndarray, names: Sequence[Any], n: int) -> list[tuple[Any, float]]:

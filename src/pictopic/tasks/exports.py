@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import base64
-import csv
 import html
 import io
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from pictopic.corpus.corpus import Corpus
-from pictopic.files import write_text
+from pictopic.files import csv_text, write_text, writing
 from pictopic.tasks.explore import ClassTopic
 from pictopic.words.codebook import Patch
 from pictopic.words.pictures import PictureError, open_picture
@@ -31,11 +29,25 @@ body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem
 figure { margin: 0; border: 1px solid var(--line); border-radius: .5rem; padding: .5rem; }
 figure img { width: 100%; height: 8rem; object-fit: cover; border-radius: .3rem; }
 figcaption { font-size: .85rem; overflow-wrap: anywhere; }
-.patches { display: grid; grid-template-columns: repeat(4, 2rem); gap: 2px; }
-.patches img { width: 2rem; height: 2rem; image-rendering: auto; }
-.words { display: flex; flex-wrap: wrap; gap: 1rem; }
+section { border-top: 1px solid var(--line); margin-top: 1.5rem; }
+h3 { margin: 1rem 0 .25rem; }
+section p { margin: 0 0 .5rem; }
+.words { display: grid; grid-template-columns: repeat(4, minmax(0, 8rem)); gap: .75rem; margin-bottom: .75rem; }
+figure.word img { height: auto; display: block; }
+@media (max-width: 30rem) {
+  body { margin: 1rem auto; }
+  .grid { grid-template-columns: repeat(3, 1fr); }
+  .grid, .words { gap: .4rem; }
+  figure { padding: .25rem; }
+  figure img { height: 6rem; }
+}
 """
-_THUMBNAIL, _PATCH = 192, 32  # pixels
+_WORDS_MEAN = (
+    "A visual word is a kind of small patch that the model tells apart; each is shown by up to 16 examples. "
+    "Below a topic&#8217;s visual words are the pictures that are most typical of it."
+)
+_MAX_TOPICS = 30
+_THUMBNAIL = 192  # pixels
 _GAP = 2  # pixels between patches
 UNKNOWN = (128, 128, 128)  # in place of a picture that is gone
 
@@ -54,10 +66,7 @@ def tags_csv(tags: Iterable[tuple[str, Sequence[str]]]) -> str:
     >>> tags_csv([("a.jpg", ["boat", "sea"]), ("b.jpg", ["paris, france"])]).splitlines()
     ['file_name,tags', 'a.jpg,boat;sea', 'b.jpg,"[""paris, france""]"']
     """
-    text = io.StringIO(newline="")
-    rows = [(name, _cell(list(own))) for name, own in tags]
-    csv.writer(text, lineterminator="\n").writerows([("file_name", "tags"), *rows])
-    return text.getvalue()
+    return csv_text([("file_name", "tags"), *((name, _cell(list(own))) for name, own in tags)])
 
 
 def _cell(tags: list[str]) -> str:
@@ -71,9 +80,8 @@ def write_vectors(path: Path, corpus: Corpus, vectors: np.ndarray) -> tuple[int,
     table = corpus.table(["file_name", "labels", "tags"])
     flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
     table = table.append_column("vector", pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1]))
-    temporary = path.with_name(f".{path.name}.part")
-    pq.write_table(table, temporary)
-    os.replace(temporary, path)
+    with writing(path) as temporary:
+        pq.write_table(table, temporary)
     return vectors.shape[0], vectors.shape[1]
 
 
@@ -84,20 +92,49 @@ def write_thumbnails(path: Path, title: str, pictures: Sequence[tuple[str, Path,
 
 
 def write_topics(path: Path, corpus: Corpus, classes: Sequence[ClassTopic], units: Sequence[dict[str, Any]]) -> None:
-    """Write a page of what goes with each class, and what the hidden units stand for."""
-    files = dict(zip(corpus.file_names, corpus.paths, strict=True))
-    parts = []
-    for topic in classes:
-        tags = ", ".join(html.escape(tag) for tag, _ in topic.tags)
-        words = "".join(_patches(corpus, word, files) for word, _ in topic.visual_words)
-        parts.append(f'<h2>{html.escape(topic.label)}</h2><p>{tags}</p><div class="words">{words}</div>')
-    for own in units[:30]:
-        tags = ", ".join(map(html.escape, own["Representation"][:6]))
-        figures = "".join(_figure(name, files[name], "") for name in own["Representative_Docs"])
-        parts.append(
-            f'<h2>Topic {own["Topic"]}</h2><p>{tags} ({own["Count"]} pictures)</p><div class="grid">{figures}</div>'
-        )
-    _write_page(path, "Topics", "".join(parts))
+    """Write a page of what goes with each class, and what the hidden units stand for.
+
+    Parameters
+    ----------
+    path : Path
+        Of the HTML file; the pictures are inside it.
+    corpus : Corpus
+        The collection.
+    classes : sequence of ClassTopic
+        As `PictureModel.topics` returns them; may be empty.
+    units : sequence of dict
+        As `PictureModel.get_topic_info` returns them; those that are the strongest in no picture are left out.
+    """
+    files = dict(zip(corpus.file_names, corpus.paths, strict=True)) if corpus.options is not None else {}
+    pictures: dict[int, str] = {}  # of the visual words: most occur in several topics
+
+    def card(title: str, tags: Sequence[str], words: Sequence[tuple[int, float]], names: Sequence[str]) -> str:
+        parts = [f"<h3>{html.escape(title)}</h3>"]
+        if tags:
+            parts.append(f"<p>{html.escape(', '.join(tags))}</p>")
+        if files:
+            for word, _ in words:
+                if word not in pictures:
+                    pictures[word] = _visual_word(corpus, word, files)
+            parts.append(f'<div class="words">{"".join(pictures[word] for word, _ in words)}</div>')
+        if names:
+            shown = "".join(_figure(name, files[name], "") for name in names if name in files)
+            parts.append(f'<div class="grid">{shown}</div>' if shown else f"<p>{html.escape(', '.join(names))}</p>")
+        return f"<section>{''.join(parts)}</section>"
+
+    body = []
+    if files:
+        body.append(f"<p>{_WORDS_MEAN}</p>")
+    if classes:
+        body.append("<h2>Classes</h2>")
+    body += [card(own.label, [tag for tag, _ in own.tags], own.visual_words, []) for own in classes]
+    if units:
+        body.append("<h2>Topics</h2>")
+    for own in [own for own in units if own["Count"]][:_MAX_TOPICS]:
+        n_pictures = "1 picture" if own["Count"] == 1 else f"{own['Count']:,} pictures"
+        title = f"Topic {own['Topic']} ({n_pictures})"
+        body.append(card(title, own["Representation"][:6], own["Visual_Words"], own["Representative_Docs"]))
+    _write_page(path, "What the collection is about", "".join(body))
 
 
 def _write_page(path: Path, title: str, body: str) -> None:
@@ -142,18 +179,16 @@ def jpeg(image: Image.Image, quality: int = 85) -> bytes:
     return buffer.getvalue()
 
 
-def _patches(corpus: Corpus, word: int, files: dict[str, Path]) -> str:
-    """A visual word as a grid of its example patches."""
-    examples = [] if corpus.codebook is None else corpus.codebook.examples[word]
-    cells = "".join(_patch(patch, files.get(patch.file_name), corpus) for patch in examples)
-    return f'<div class="patches" role="img" aria-label="visual word {word}">{cells}</div>'
-
-
-def _patch(patch: Patch, file: Path | None, corpus: Corpus) -> str:
-    image = (
-        None if file is None else cut_patch(patch, file, None if corpus.options is None else corpus.options.max_side)
+def _visual_word(corpus: Corpus, word: int, files: dict[str, Path]) -> str:
+    """A visual word as a grid of its example patches; nothing if it has none."""
+    patches = [] if corpus.codebook is None else corpus.codebook.examples[word]
+    if not any(own.file_name in files for own in patches):
+        return ""
+    image = patch_mosaic(patches, files, None if corpus.options is None else corpus.options.max_side)
+    alt = f"visual word {word}: {len(patches)} example patches"
+    return (
+        f'<figure class="word"><img alt="{alt}" src="{data_uri(image)}"><figcaption>word {word}</figcaption></figure>'
     )
-    return "" if image is None else f'<img alt="" src="{data_uri(image.resize((_PATCH, _PATCH)))}">'
 
 
 def cut_patch(patch: Patch, file: Path, max_side: int | None) -> Image.Image | None:

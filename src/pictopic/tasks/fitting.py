@@ -12,9 +12,12 @@ from scipy import sparse
 
 from pictopic.corpus.corpus import Corpus
 from pictopic.models.deep import DeepDocNADE, SupDeepDocNADE
+from pictopic.models.deep_training import PICTURES_FIRST
 from pictopic.models.docnade import DocNADE, SupDocNADE
+from pictopic.models.run import Run
 from pictopic.tasks.annotate import TagThresholds
 from pictopic.tasks.classify import ClassHead, fit_class_head
+from pictopic.tasks.likelihood import compare_with_unigram
 from pictopic.tasks.metrics import f_measure_at_k, mean_average_precision
 
 DEEP_FROM = 50  # rows: of 60 made-up scenes a deep model already learns more, in about the same time
@@ -24,6 +27,7 @@ _TOP = 5  # tags, as in the paper
 _LAYERS = (512, 512)
 _THREADS_FROM = 2_000  # rows
 VALIDATION = ("validation", "val", "valid", "dev")  # names of that part
+TRIAL, FINAL = "trial", "final"  # the trainings of a fit
 
 
 Fit = Callable[[Any, Any, Any, dict[str, Any]], Any]  # estimator, X, y, others of `fit` -> the fitted estimator
@@ -83,6 +87,11 @@ class Network:
     def is_deep(self) -> bool:
         """Whether it is a deep one."""
         return isinstance(self.estimator, DeepDocNADE | SupDeepDocNADE)
+
+    @property
+    def predicts_tags_only(self) -> bool:
+        """Whether it was trained to predict tags from pictures, and knows nothing of how probable visual words are."""
+        return self.is_deep and self.estimator.split == PICTURES_FIRST
 
     def _features(self, rows: Rows) -> dict[str, Any]:
         return {"global_features": rows.features} if self.is_deep and rows.features is not None else {}
@@ -147,6 +156,7 @@ def fit_everything(
     trial: bool = False,
     init: Any = None,
     fit: Fit | None = None,
+    run: Run | None = None,
 ) -> Fitted:
     """Learn from a corpus; what can be chosen is chosen on a part of it that is held out, and learnt from at last.
 
@@ -167,6 +177,10 @@ def fit_everything(
         learnt from: the others were when it was pretrained.
     fit : callable, optional
         What trains, such as on a cluster; default: the estimator's own `fit`.
+    run : Run, optional
+        Its checkpoints are in the sub-folders ``trial``, of the training that leaves the held-out part out, and
+        ``final``, of the training on everything.  With `finish`, the final training's model is taken if at least half
+        of it is done, otherwise the trial's.
 
     Returns
     -------
@@ -182,7 +196,8 @@ def fit_everything(
         kind = "deep"
         options |= {name: getattr(init, name) for name in ("n_components", "output", "activation")} | {"init": init}
     estimator = _estimator(rows, labels, kind, random_state, n_jobs, verbose)
-    fitted = _fit(Network(estimator.set_params(**options)), corpus, random_state, trial, fit or _fit_here)
+    network = Network(estimator.set_params(**options))
+    fitted = _fit(network, corpus, random_state, trial, fit or _fit_here, run or Run())
     if init is not None:
         fitted.network.estimator.set_params(init=None)  # learnt from; it is not needed any more
     return fitted
@@ -192,32 +207,43 @@ def _fit_here(estimator: Any, X: Any, y: Any, arguments: dict[str, Any]) -> Any:
     return estimator.fit(X, y, **arguments)
 
 
-def _fit(network: Network, corpus: Corpus, random_state: int, only_trial: bool = False, fit: Fit = _fit_here) -> Fitted:
+def _fit(network: Network, corpus: Corpus, random_state: int, only_trial: bool, fit: Fit, run: Run) -> Fitted:
     """Choose on the held-out part, then learn from everything."""
     rows, labels = Rows.of(corpus), usable_labels(corpus)
     train, held_out = choose_parts(corpus)
     if not len(held_out):
-        _train(network, rows, labels, _wanted(network, labels, train), held_out, fit)
+        _train(network, rows, labels, _wanted(network, labels, train), held_out, fit, run.part(FINAL))
         head = None if labels is None else _own_classes(network, labels, corpus.classes)
         return Fitted(network, head, None, {})
     trial = Network(copy.deepcopy(network.estimator))
-    _train(trial, rows, labels, _wanted(network, labels, train), held_out, fit)
+    _train(trial, rows, labels, _wanted(network, labels, train), held_out, fit, run.part(TRIAL))
     figures: dict[str, float] = {}
     head, found = None, HeldOut(held_out, None, None)
     thresholds = _fit_tags(trial, rows, train, found, figures)
     if labels is not None:
         head = _fit_classes(trial, rows, labels, train, found, corpus.classes, random_state, figures)
+    figures |= compare_with_unigram(trial, rows[held_out], rows[train])
     fitted = Fitted(network, head, thresholds, figures, found)
-    if only_trial or _was_interrupted(trial.estimator):  # somebody does not want to wait any longer
-        network.estimator = trial.estimator
-        return fitted
     history = trial.estimator.history_
-    _train_on_all(fitted, corpus, fit, max_iter=int(np.argmax(history["validation_score"])) + 1)
-    network.estimator.history_ = history  # of the run that has both curves
+    stopped = trial.estimator.stop_reason_ == "interrupted" or not history["validation_score"]
+    if only_trial or stopped or (run.finish and not _has_checkpoint(run.part(FINAL))):
+        network.estimator = trial.estimator  # somebody does not want to wait any longer
+        return fitted
+    passes = int(np.argmax(history["validation_score"])) + 1
+    _train_on_all(fitted, corpus, fit, run, max_iter=passes)
+    if 2 * network.estimator.n_iter_ < passes:  # interrupted: the trial has learnt more
+        network.estimator = trial.estimator
+    else:
+        _learn_head(fitted, corpus)
+        network.estimator.history_ = history  # of the run that has both curves
     return fitted
 
 
-def refit(fitted: Fitted, corpus: Corpus, passes: int) -> Fitted:
+def _has_checkpoint(run: Run) -> bool:
+    return run.checkpoint is not None and bool(run.checkpoint.names())
+
+
+def refit(fitted: Fitted, corpus: Corpus, passes: int, run: Run | None = None) -> Fitted:
     """Go on learning, from a collection that has grown, or whose tags have changed.
 
     What was chosen stays as it was, and so does what is known of how good the answers are: the network has seen the
@@ -230,6 +256,8 @@ def refit(fitted: Fitted, corpus: Corpus, passes: int) -> Fitted:
     corpus : Corpus
         With the same words; its first rows are those that were learnt from.
     passes : int
+    run : Run, optional
+        As for `fit_everything`.
 
     Returns
     -------
@@ -242,12 +270,14 @@ def refit(fitted: Fitted, corpus: Corpus, passes: int) -> Fitted:
     """
     if fitted.held_out is None and len(choose_parts(corpus)[1]):
         # Large enough now to hold some out; but these pictures are known already: it has to start over.
-        return _fit(fitted.network, corpus, fitted.network.estimator.random_state)
-    new = [] if fitted.head is None else sorted(set(corpus.classes) - set(fitted.head.classes))
+        return _fit(fitted.network, corpus, fitted.network.estimator.random_state, False, _fit_here, run or Run())
+    labels = {label for row_labels in corpus.label_lists for label in row_labels or ()}
+    new = [] if fitted.head is None else sorted(labels - set(fitted.head.classes))
     if new:
         raise ValueError(f"the model does not know the class {new[0]!r}: learn anew with pictopic fit")
     history = fitted.network.estimator.history_
-    _train_on_all(fitted, corpus, _fit_here, warm_start=True, max_iter=passes)
+    _train_on_all(fitted, corpus, _fit_here, run or Run(), warm_start=True, max_iter=passes)
+    _learn_head(fitted, corpus)
     fitted.network.estimator.history_ = history  # it has both curves
     return fitted
 
@@ -307,9 +337,11 @@ def _estimator(rows: Rows, labels: Any, kind: str, seed: int, n_jobs: int | None
     return SupDocNADE(**options) if labels is not None else DocNADE(**options)
 
 
-def _train(network: Network, rows: Rows, labels: Any, train: np.ndarray, held_out: np.ndarray, fit: Fit) -> None:
+def _train(
+    network: Network, rows: Rows, labels: Any, train: np.ndarray, held_out: np.ndarray, fit: Fit, run: Run
+) -> None:
     part = rows[train]
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = {"run": run}
     if network.is_deep and rows.features is not None:
         arguments["global_features"] = part.features
     if len(held_out):
@@ -328,8 +360,8 @@ def _wanted(network: Network, labels: np.ndarray | None, rows: np.ndarray) -> np
     return rows[known_rows(labels)[rows]]
 
 
-def _train_on_all(fitted: Fitted, corpus: Corpus, fit: Fit, **changes: Any) -> None:
-    """Train the network on everything, with some options changed for the time being, and then the head."""
+def _train_on_all(fitted: Fitted, corpus: Corpus, fit: Fit, run: Run, **changes: Any) -> None:
+    """Train the network on everything, with some options changed for the time being."""
     network, rows, labels = fitted.network, Rows.of(corpus), usable_labels(corpus)
     changes["validation_fraction"] = None
     if network.is_deep:
@@ -338,18 +370,18 @@ def _train_on_all(fitted: Fitted, corpus: Corpus, fit: Fit, **changes: Any) -> N
     network.estimator.set_params(**changes)
     everything = rows_to_learn_from(corpus)
     try:
-        _train(network, rows, labels, _wanted(network, labels, everything), everything[:0], fit)
+        _train(network, rows, labels, _wanted(network, labels, everything), everything[:0], fit, run.part(FINAL))
     finally:
         network.estimator.set_params(**before)
+
+
+def _learn_head(fitted: Fitted, corpus: Corpus) -> None:
+    """Train the head on everything, with what the network makes of it."""
+    network, rows, labels = fitted.network, Rows.of(corpus), usable_labels(corpus)
     if fitted.head is not None and labels is not None:
+        everything = rows_to_learn_from(corpus)
         known = everything[known_rows(labels)[everything]]
         fitted.head.learn(network.represent(rows[known].without_tags()), labels[known], network.own_head())
-
-
-def _was_interrupted(estimator: Any) -> bool:
-    """Whether training ended neither because it had done all passes nor because it got no better."""
-    scores = estimator.history_["validation_score"]
-    return len(scores) < estimator.max_iter and len(scores) - np.argmax(scores) - 1 < estimator.n_iter_no_change
 
 
 def _fit_tags(

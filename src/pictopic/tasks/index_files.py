@@ -1,4 +1,4 @@
-"""A search index on disk: ``index.json``, ``vectors-HASH.npy`` and perhaps ``faiss-HASH.index``.
+"""A search index on disk: ``index.json``, ``vectors-HASH.npy`` and perhaps ``clusters-HASH.safetensors``.
 
 Large files are named by their hash, and the index changes when ``index.json``, which names them, is replaced: whoever
 opens the folder sees all of a change, or nothing of it.
@@ -16,15 +16,25 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from safetensors.numpy import save as tensor_bytes
 
+from pictopic.checks import MAX_COUNT, read_arrays
 from pictopic.corpus.npy import NpyWriter
 from pictopic.corpus.rows import map_rows
-from pictopic.files import write_bytes, write_text
+from pictopic.files import read_json, write_bytes, write_text
+from pictopic.storage import sha256
+from pictopic.tasks.candidates import Clusters
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _META = "index.json"
-_VECTORS, _FAISS = re.compile(r"vectors-[0-9a-f]{16}\.npy"), re.compile(r"faiss-[0-9a-f]{16}\.index")
-_OURS = re.compile(r"\.?(vectors-[0-9a-f]+\.npy|faiss-[0-9a-f]+\.index|index\.json)(\.\w+)?")  # half-written ones, too
+_VECTORS, _CLUSTERS = re.compile(r"vectors-[0-9a-f]{16}\.npy"), re.compile(r"clusters-[0-9a-f]{16}\.safetensors")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+# Half-written ones, too, and faiss' own, which earlier versions wrote.
+_OURS = re.compile(
+    r"\.?(vectors-[0-9a-f]+\.npy|clusters-[0-9a-f]+\.safetensors|faiss-[0-9a-f]+\.index|index\.json)(\.\w+)?"
+    r"|\.[a-z0-9_]{8}\.tmp"
+)
+_MAX_DIMENSIONS = 1 << 20
 
 
 class Saved(NamedTuple):
@@ -32,7 +42,8 @@ class Saved(NamedTuple):
 
     kind: str
     recall: float
-    faiss: bytes | None  # its file's content
+    clusters: Clusters | None = None  # of "ivf"
+    n_probes: int = 1  # clusters to look into
 
 
 class IndexFiles:
@@ -71,14 +82,15 @@ class IndexFiles:
 
     def commit(self, saved: Saved) -> None:
         """Write the rest; from now on, this is the index in the folder."""
-        self._meta |= {"kind": saved.kind, "recall": saved.recall, "faiss": None}
-        if saved.faiss is not None:
-            digest = hashlib.sha256(saved.faiss).hexdigest()
-            name = f"faiss-{digest[:16]}.index"
-            write_bytes(self.folder / name, saved.faiss)
-            self._meta |= {"faiss": name, "faiss_sha256": digest, "faiss_bytes": len(saved.faiss)}
+        self._meta |= {"kind": saved.kind, "recall": saved.recall, "clusters": None, "n_probes": saved.n_probes}
+        if saved.clusters is not None:
+            content = tensor_bytes({name: np.ascontiguousarray(own) for name, own in saved.clusters._asdict().items()})
+            digest = hashlib.sha256(content).hexdigest()
+            name = f"clusters-{digest[:16]}.safetensors"
+            write_bytes(self.folder / name, content)
+            self._meta |= {"clusters": name, "clusters_sha256": digest}
         write_text(self.folder / _META, json.dumps(self._meta, indent=1) + "\n")
-        named = {_META, self._meta["vectors"], self._meta["faiss"]}
+        named = {_META, self._meta["vectors"], self._meta["clusters"]}
         for path in self.folder.iterdir():
             if _OURS.fullmatch(path.name) and path.name not in named:
                 with suppress(OSError):  # Windows keeps files that somebody still reads; the next save removes them
@@ -94,16 +106,18 @@ class IndexFiles:
         if verify:
             with path.open("rb") as file:
                 _compare(path, hashlib.file_digest(file, "sha256").hexdigest(), meta["vectors_sha256"])
-        if meta["kind"] == "exact":
-            return vectors, Saved("exact", 1.0, None)
-        path = folder / meta["faiss"]
+        if meta["kind"] != "ivf":
+            return vectors, Saved(meta["kind"], float(meta["recall"]) if meta["kind"] == "8bit" else 1.0)
+        path = folder / meta["clusters"]
         if not path.is_file():
             raise ValueError(f"{folder} is damaged: there is no {path.name} in it")
-        if path.stat().st_size != meta["faiss_bytes"]:
-            raise ValueError(f"{path} is damaged: it should have {meta['faiss_bytes']} bytes")
-        content = path.read_bytes()
-        _compare(path, hashlib.sha256(content).hexdigest(), meta["faiss_sha256"])
-        return vectors, Saved(meta["kind"], float(meta["recall"]), content)
+        arrays, _ = read_arrays(path)
+        _compare(path, sha256(path), meta["clusters_sha256"])
+        try:
+            clusters = Clusters.from_arrays(arrays, vectors.shape)
+        except ValueError as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
+        return vectors, Saved("ivf", float(meta["recall"]), clusters, min(meta["n_probes"], len(clusters.centres)))
 
 
 def _is_free(folder: Path) -> bool:
@@ -128,40 +142,45 @@ def _compare(path: Path, found: str, expected: str) -> None:
 def _read_meta(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise ValueError(f"{path.parent} is not a search index: there is no {_META} in it")
-    try:
-        meta = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
-    if not isinstance(meta, dict) or not isinstance(meta.get("format_version"), int):
+    meta = read_json(path)
+    if not _is_count(meta.get("format_version")):
         raise ValueError(f"{path} is not a search index's: it has no format_version")
     if meta["format_version"] > FORMAT_VERSION:
         raise ValueError(f"{path} has format {meta['format_version']}, this pictopic reads up to {FORMAT_VERSION}")
     wrong = [key for key, is_right in _RIGHT.items() if not is_right(meta.get(key))]
-    if not wrong and meta["kind"] != "exact":
-        wrong = [key for key, is_right in _RIGHT_OF_FAISS.items() if not is_right(meta.get(key))]
+    if not wrong and meta["kind"] == "ivf":
+        if meta["format_version"] < FORMAT_VERSION:
+            raise ValueError(f"{path} was written by an older pictopic: make the index again")
+        wrong = [key for key, is_right in _RIGHT_OF_CLUSTERS.items() if not is_right(meta.get(key))]
     if wrong:
         raise ValueError(f"{path} is damaged: {wrong[0]!r} is missing or wrong")
     return meta
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT
 
 
-def _is_name(pattern: re.Pattern[str]) -> Any:
+def _is_shape(value: Any) -> bool:
+    return (
+        isinstance(value, list) and len(value) == 2 and all(map(_is_count, value)) and 0 < value[1] <= _MAX_DIMENSIONS
+    )
+
+
+def _matches(pattern: re.Pattern[str]) -> Any:
     # A name that leads out of the folder is none of ours.
     return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
 _RIGHT = {
     "kind": lambda value: value in ("exact", "8bit", "ivf"),
-    "recall": lambda value: isinstance(value, int | float) and 0 <= value <= 1,
-    "shape": lambda value: isinstance(value, list) and len(value) == 2 and all(map(_is_count, value)) and value[1] > 0,
-    "vectors": _is_name(_VECTORS),
-    "vectors_sha256": lambda value: isinstance(value, str),
+    "recall": lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1,
+    "shape": _is_shape,
+    "vectors": _matches(_VECTORS),
+    "vectors_sha256": _matches(_DIGEST),
 }
-_RIGHT_OF_FAISS = {
-    "faiss": _is_name(_FAISS),
-    "faiss_sha256": lambda value: isinstance(value, str),
-    "faiss_bytes": _is_count,
+_RIGHT_OF_CLUSTERS = {
+    "clusters": _matches(_CLUSTERS),
+    "clusters_sha256": _matches(_DIGEST),
+    "n_probes": lambda value: _is_count(value) and value > 0,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.store import CODEBOOK, VOCABULARY
 from pictopic.models.deep import DeepDocNADE, SupDeepDocNADE
 from pictopic.models.persistence import load
+from pictopic.models.run import Run
 from pictopic.storage import readable, written
 from pictopic.tasks.fitting import VALIDATION, usual_split
 from pictopic.words.codebook import Codebook
@@ -32,6 +34,7 @@ def pretrain(
     minutes: float | None = None,
     random_state: int = 0,
     fit: Fit | None = None,
+    run: Run | None = None,
     **options: Any,
 ) -> DeepDocNADE:
     """Learn the words of a collection, with or without classes; rows are read from disk as they are needed.
@@ -51,6 +54,8 @@ def pretrain(
     random_state : int, default=0
     fit : callable, optional
         What trains, such as on a cluster; default: `fit_rows`.
+    run : Run, optional
+        What Ctrl-C does, and who is told of progress.
     **options
         Of `DeepDocNADE`, such as `checkpoint`.
 
@@ -68,7 +73,7 @@ def pretrain(
         split=usual_split(len(vocabulary) - vocabulary.n_annotation_words, vocabulary.n_annotation_words), **options,
     )  # fmt: skip
     rows, held_out = choose_rows(corpus, random_state)
-    return (fit or fit_rows)(estimator, corpus, rows, held_out)
+    return (fit or partial(fit_rows, run=run))(estimator, corpus, rows, held_out)
 
 
 def choose_rows(corpus: Corpus, random_state: int) -> tuple[np.ndarray, np.ndarray]:
@@ -85,14 +90,14 @@ def choose_rows(corpus: Corpus, random_state: int) -> tuple[np.ndarray, np.ndarr
     return rows[~chosen], rows[chosen]
 
 
-def fit_rows(estimator: Any, corpus: Corpus, rows: np.ndarray, held_out: np.ndarray) -> Any:
+def fit_rows(estimator: Any, corpus: Corpus, rows: np.ndarray, held_out: np.ndarray, run: Run | None = None) -> Any:
     """Fit an estimator without classes to some rows of a corpus."""
     corpus = corpus.verified()
     part, rest = corpus[rows], corpus[held_out]
     others = {"X_val": rest.counts, "global_features_val": rest.global_features} if len(held_out) else {}
     if not len(held_out):
         estimator.set_params(validation_fraction=None)
-    return estimator.fit(part.counts, global_features=part.global_features, **others)
+    return estimator.fit(part.counts, global_features=part.global_features, run=run, **others)
 
 
 def save_pretrained(estimator: DeepDocNADE, corpus: Corpus, folder: str | os.PathLike[str]) -> None:

@@ -1,4 +1,4 @@
-"""How good a model is, picture by picture: what it confuses, which tags it finds, how odd it finds a picture."""
+"""How good a model is, picture by picture: what it confuses, and which tags it finds."""
 
 from __future__ import annotations
 
@@ -9,17 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pictopic.corpus.corpus import Corpus
-from pictopic.models.deep_training import PICTURES_FIRST
 from pictopic.tasks.curves import Chart, training_curves
-from pictopic.tasks.fitting import Fitted, Network, Rows
+from pictopic.tasks.fitting import Fitted, Rows
 from pictopic.tasks.missing import tag_probabilities
 
 _TOP = 5  # tags that are given where there are no thresholds, as in the paper
-_POSITIONS = 16  # of a picture's words that a deep network is asked about: each costs a pass
-_CHUNK = 1024  # pictures
-
-_ODD_TAGS = "Mean log-probability of a picture's tags, given the picture: first come those with unexpected tags."
-_ODD_WORDS = "Log-likelihood a word of a picture's visual words and tags: first come those unlike the others."
 
 
 class Confusion(NamedTuple):
@@ -173,53 +167,3 @@ def tag_scores(has_tag: np.ndarray, given: np.ndarray, names: Sequence[str]) -> 
 
 def _share(part: Any, whole: Any) -> float | None:
     return float(part / whole) if whole else None
-
-
-def odd_means(network: Network) -> str:
-    """A sentence that says what `log_likelihood_a_word` measures."""
-    return _ODD_TAGS if _tells_tags_only(network) else _ODD_WORDS
-
-
-def _tells_tags_only(network: Network) -> bool:
-    return network.is_deep and network.estimator.split == PICTURES_FIRST
-
-
-def log_likelihood_a_word(network: Network, rows: Rows, random_state: int = 0) -> np.ndarray:
-    """How probable each picture's words are for a network, on average.
-
-    A deep network that was trained to tell tags from pictures knows nothing of how probable visual words are: then it
-    is the picture's tags, given the picture.
-
-    Parameters
-    ----------
-    network : Network
-    rows : Rows
-    random_state : int, default=0
-        For the order of the words.
-
-    Returns
-    -------
-    array of shape (n,)
-        NaN where there is nothing to measure.
-    """
-    if _tells_tags_only(network):
-        return np.concatenate([_tags_given_picture(network, rows[part]) for part in _chunks(len(rows))])
-    options: dict[str, Any] = {"random_state": random_state}
-    if network.is_deep:
-        options |= {"n_positions": _POSITIONS, "global_features": rows.features}
-    n_words = np.asarray(rows.X.sum(axis=1), dtype=np.float64)
-    total = network.estimator.log_likelihood(rows.X, **options)
-    return np.divide(total, n_words, out=np.full(len(rows), np.nan), where=n_words > 0)
-
-
-def _tags_given_picture(network: Network, rows: Rows) -> np.ndarray:
-    """Mean log-probability of each picture's tags; NaN for pictures without."""
-    has_tag = rows.has_tag()
-    log_p = np.log(np.maximum(network.tag_proba(rows.without_tags()), 1e-12))
-    n_tags = has_tag.sum(axis=1)
-    total = (log_p * has_tag).sum(axis=1)
-    return np.divide(total, n_tags, out=np.full(len(rows), np.nan), where=n_tags > 0)
-
-
-def _chunks(n: int) -> list[np.ndarray]:
-    return [np.arange(start, min(n, start + _CHUNK)) for start in range(0, n, _CHUNK)]

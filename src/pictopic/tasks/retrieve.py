@@ -7,6 +7,7 @@ a choice of candidates (`pictopic.tasks.candidates`) that are then compared exac
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +16,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from pictopic.corpus.rows import DenseRows
-from pictopic.tasks.candidates import Candidates, choose_kind, load_candidates
+from pictopic.tasks.candidates import Candidates, choose_kind
 from pictopic.tasks.index_files import IndexFiles, Saved
 
 Kind = Literal["auto", "exact", "8bit", "ivf"]
@@ -171,12 +172,14 @@ class Index:
     def load(cls, folder: str | Path, *, verify: bool = True) -> Index:
         """Open an index that `save` wrote; its vectors stay on disk until they are needed.
 
+        Where faiss made a choice of candidates, that is made again from the vectors: some seconds for a million.
+
         Parameters
         ----------
         folder : path
         verify : bool, default=True
             Compare all bytes of the vectors with their SHA-256: a second for 1.4 GB.  Shapes and sizes, and all of
-            what faiss reads, are always checked.
+            what faiss is given, are always checked.
 
         Returns
         -------
@@ -188,17 +191,22 @@ class Index:
             If the folder is no index, or damaged, or changed.
         """
         vectors, saved = IndexFiles.read(folder, verify)
-        if saved.faiss is None:
+        if saved.kind == "exact" or not len(vectors):
             return cls(vectors)
         try:
-            candidates = load_candidates(saved.kind, saved.faiss, (len(vectors), vectors.shape[1]))
+            candidates = Candidates.restore(vectors, saved.clusters)
+        except ImportError as error:  # slower, but right
+            warnings.warn(f"{len(vectors)} vectors are searched one by one: {error}", stacklevel=2)
+            return cls(vectors)
         except ValueError as error:
-            raise ValueError(f"{folder} is damaged: of faiss' file, {error}") from None
+            raise ValueError(f"{folder} is damaged: {error}") from None
+        candidates.use(saved.n_probes)
         return cls(vectors, candidates, saved.recall)
 
     def _describe(self) -> Saved:
-        content = None if self._candidates is None else self._candidates.to_bytes()
-        return Saved(self.kind, self.recall_, content)
+        if self._candidates is None:
+            return Saved("exact", 1.0)
+        return Saved(self.kind, self.recall_, self._candidates.clusters, self._candidates.setting)
 
     def _add_candidates(self, kind: str, rng: np.random.RandomState) -> None:
         """Make the choice of candidates, and measure what it finds."""

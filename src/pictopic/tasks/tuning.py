@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +14,13 @@ import numpy as np
 
 from pictopic.corpus.corpus import Corpus
 from pictopic.files import write_text
-from pictopic.tasks.fitting import fit_everything
+from pictopic.models.checkpoint import Checkpoint
+from pictopic.models.run import Run
+from pictopic.tasks.fitting import fit_everything, usable_labels
 
 TRIALS, BEST = "trials.jsonl", "best.json"
+_CHECKPOINTS = "checkpoints"
+_LIKELIHOOD = "log_likelihood_per_word"
 _SIZES: tuple[Any, ...] = (256, 512, 1024, (512, 512), (1024, 1024), (512, 512, 512))
 
 
@@ -27,9 +33,9 @@ class Trial(NamedTuple):
 
     @property
     def score(self) -> float:
-        """Mean of what can be measured: right classes, F-measure of tags."""
-        found = [self.figures[name] for name in ("classes", "tags") if name in self.figures]
-        return float(np.mean(found)) if found else float("-inf")
+        """Mean of right classes and F-measure of tags; without either, the log-likelihood per word."""
+        known = [self.figures[name] for name in ("classes", "tags") if name in self.figures]
+        return float(np.mean(known)) if known else self.figures.get(_LIKELIHOOD, float("-inf"))
 
 
 def draw_options(number: int, random_state: int = 0) -> dict[str, Any]:
@@ -62,6 +68,7 @@ def tune(
     random_state: int = 0,
     n_jobs: int | None = -1,
     tell: Callable[[Trial], None] = lambda trial: None,
+    run: Run | None = None,
 ) -> list[Trial]:
     """Try options of the deep model until the time is over.
 
@@ -69,13 +76,16 @@ def tune(
     ----------
     corpus : Corpus
     folder : Path
-        Of ``trials.jsonl``, to which each trial is added, and ``best.json``.  Trials that are there are not repeated.
+        Of ``trials.jsonl``, to which each trial is added, and ``best.json``.  Trials that are there are not repeated,
+        and one that was stopped goes on from its checkpoint in ``checkpoints``.
     minutes : float
         No trial is begun that would, at the pace of the slowest so far, end later; at least one is made.
     random_state : int, default=0
     n_jobs : int or None, default=-1
     tell : callable, optional
         Called with each trial.
+    run : Run, optional
+        What Ctrl-C does, and who is told of progress; default: Ctrl-C writes a checkpoint and goes on as an exception.
 
     Returns
     -------
@@ -83,8 +93,9 @@ def tune(
         All trials, best first.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    run = replace(run or Run(raise_on_interrupt=True), checkpoint=Checkpoint(folder / _CHECKPOINTS, minutes=2))
     trials = list(read_trials(folder / TRIALS))
-    supervised = corpus.labels is not None
+    supervised = usable_labels(corpus) is not None
     begin = time.monotonic()
     slowest = 0.0
     while not slowest or time.monotonic() - begin + slowest <= 60 * minutes:
@@ -93,13 +104,23 @@ def tune(
             options.pop("generative_weight", None)
         start = time.monotonic()
         fitted = fit_everything(
-            corpus, kind="deep", random_state=random_state, n_jobs=n_jobs, verbose=0, options=options, trial=True
-        )
+            corpus, kind="deep", random_state=random_state, n_jobs=n_jobs, verbose=0, options=options, trial=True,
+            run=_for_trial(run, folder, f"{random_state}-{len(trials)}"),
+        )  # fmt: skip
         trials.append(Trial(options, fitted.figures, time.monotonic() - start))
         slowest = max(slowest, trials[-1].seconds)
         _write(folder, trials)
+        shutil.rmtree(folder / _CHECKPOINTS, ignore_errors=True)
         tell(trials[-1])
     return sorted(trials, key=lambda trial: -trial.score)
+
+
+def _for_trial(run: Run, folder: Path, name: str) -> Run:
+    """The run of one trial; checkpoints of others are of no use any more."""
+    for path in (folder / _CHECKPOINTS).glob("*"):
+        if path.name != name:
+            shutil.rmtree(path, ignore_errors=True)
+    return replace(run, checkpoint=run.checkpoint and run.checkpoint.below(name))
 
 
 def _write(folder: Path, trials: list[Trial]) -> None:
@@ -133,10 +154,12 @@ def read_options(path: Path) -> dict[str, Any]:
 
 def table(trials: list[Trial]) -> list[str]:
     """Trials as lines of text, best first."""
-    lines = ["classes   tags   seconds  options"]
+    lines = ["classes     tags  nats/word  seconds  options"]
     for trial in sorted(trials, key=lambda trial: -trial.score):
         shown = [trial.figures.get(name) for name in ("classes", "tags")]
         figures = "  ".join("      -" if value is None else f"{value:7.1%}" for value in shown)
+        likelihood = trial.figures.get(_LIKELIHOOD)
+        figures += "          -" if likelihood is None else f"  {likelihood:9.3f}"
         options = ", ".join(f"{key}={value}" for key, value in trial.options.items()) or "defaults"
         lines.append(f"{figures}  {trial.seconds:7.0f}  {options}")
     return lines

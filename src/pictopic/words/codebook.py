@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 from threadpoolctl import threadpool_limits
 
+from pictopic.checks import array, read_arrays, texts
 from pictopic.files import write_bytes
 from pictopic.kernels.nearest import BLOCK, best_columns
 
@@ -20,6 +20,7 @@ _SAMPLES_PER_WORD, _MAX_SAMPLES = 256, 200_000  # descriptors that a codebook is
 N_EXAMPLES = 16  # patches that are remembered for each word
 _SCORES = 1 << 19  # scores of descriptors and words that are computed at once, to stay in the cache: 2 MB
 _ITERATIONS = 25
+_MAX_WORDS, _MAX_DIMENSIONS = 10_000_000, 100_000  # of a codebook that is read
 
 
 def sample_size(n_words: int) -> int:
@@ -257,15 +258,19 @@ class Codebook:
     @classmethod
     def load(cls, path: str | Path) -> Codebook:
         """Read a codebook that `save` wrote."""
+        arrays, metadata = read_arrays(Path(path))
         try:
-            with safe_open(path, framework="np") as file:
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-                names = json.loads(file.metadata()["pictures"])
-            pictures, places = arrays["example_pictures"], arrays["example_places"]
-            examples = [
-                [Patch(names[i], *map(float, place)) for i, place in zip(own, at, strict=True) if i >= 0]
-                for own, at in zip(pictures.tolist(), places, strict=True)
-            ]
-            return cls(arrays["centres"], examples)
-        except (SafetensorError, KeyError, TypeError, ValueError, IndexError) as error:
+            centres = array(arrays, "centres", "<f4", (None, None))
+            n_words = len(centres)
+            names = texts(json.loads(metadata.get("pictures", "null")), "pictures")
+            pictures = array(arrays, "example_pictures", "<i4", (n_words, None), -1, len(names) - 1)
+            places = array(arrays, "example_places", "<f4", (*pictures.shape, 3))
+            if not 0 < n_words <= _MAX_WORDS or not 0 < centres.shape[1] <= _MAX_DIMENSIONS:
+                raise ValueError(f"it has {n_words} words of {centres.shape[1]} numbers")
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{path} is not a codebook: {error}") from None
+        examples = [
+            [Patch(names[i], *map(float, place)) for i, place in zip(numbers, at, strict=True) if i >= 0]
+            for numbers, at in zip(pictures.tolist(), places, strict=True)
+        ]
+        return cls(centres, examples)

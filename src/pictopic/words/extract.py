@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
+from pictopic.checks import mapping, number, shown, text, texts, values, whole, yes_or_no
 from pictopic.words.codebook import Codebook
 from pictopic.words.global_features import global_features, n_features
 from pictopic.words.pictures import gray, open_picture, rgb
@@ -85,8 +86,28 @@ class WordOptions:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> WordOptions:
-        """From what `to_dict` returned, also by way of JSON."""
-        return cls(**_with_tuples(content))
+        """From what `to_dict` returned, also by way of JSON; a ValueError says which value is wrong."""
+        content = mapping(content, "words")
+        unknown = sorted(set(content) - set(_CHECKS))
+        if unknown:
+            raise ValueError(f"there is no option {shown(unknown[0])} of words")
+        return cls(**{name: check(content[name], name) for name, check in _CHECKS.items() if name in content})
+
+
+def _as_list(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+_CHECKS: dict[str, Callable[[Any, str], Any]] = {
+    "n_words": lambda value, name: whole(value, name, 1, 10_000_000),
+    "regions": text,
+    "step": lambda value, name: whole(value, name, 1, 1_000_000),
+    "bin_sizes": lambda value, name: tuple(whole(item, name, 1, 10_000) for item in values(_as_list(value), name)),
+    "max_side": lambda value, name: None if value is None else whole(value, name, 1, 1_000_000),
+    "smooth": yes_or_no,
+    "min_contrast": lambda value, name: number(value, name, 0, 1e9),
+    "features": lambda value, name: tuple(texts(_as_list(value), name)),
+}  # of values that are read from a file
 
 
 def _with_tuples(options: dict[str, Any]) -> dict[str, Any]:

@@ -36,6 +36,8 @@ _FIRST_BYTES = {
 }
 _HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1")
 
+_STRIP = 1 << 20  # pixels
+_MAX_READS = 1_000_000  # of a file: a header takes some hundred, pixels one for each 64 KB
 _ORIENTATION = 0x0112
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -212,7 +214,7 @@ def _file(source: str | os.PathLike[str] | bytes) -> IO[bytes]:
     if isinstance(source, bytes | bytearray | memoryview):
         if not source:
             raise PictureError("empty file")
-        return io.BytesIO(source)
+        return _CountedBytes(source)
     if not isinstance(source, str | os.PathLike):
         raise PictureError(f"a {type(source).__name__} is no picture: give a path, bytes, a PIL image or a numpy array")
     try:
@@ -225,7 +227,27 @@ def _file(source: str | os.PathLike[str] | bytes) -> IO[bytes]:
     if not stat.S_ISREG(about.st_mode) or not about.st_size:
         os.close(handle)
         raise PictureError("empty file" if stat.S_ISREG(about.st_mode) else "not a file")
-    return open(handle, "rb")
+    return _CountedFile(io.FileIO(handle))
+
+
+class _CountedReads:
+    """Ends what reads a file byte by byte: Pillow does where a JPEG's header is gigabytes of nothing."""
+
+    _n_reads = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        self._n_reads += 1
+        if self._n_reads > _MAX_READS:
+            raise PictureError("not a picture: its header has no end")
+        return super().read(size)  # type: ignore[misc]
+
+
+class _CountedFile(_CountedReads, io.BufferedReader):
+    pass
+
+
+class _CountedBytes(_CountedReads, io.BytesIO):
+    pass
 
 
 def _kind(file: IO[bytes]) -> str:
@@ -330,9 +352,14 @@ def _plain(image: Image.Image) -> Image.Image:
     if image.mode in ("I", "F") or image.mode.startswith("I;16"):
         return _eight_bits(image)
     if image.has_transparency_data:
-        white = Image.new("RGBA", image.size, "white")
-        white.alpha_composite(image.convert("LA").convert("RGBA") if image.mode == "La" else image.convert("RGBA"))
-        return white.convert("L" if image.mode in ("1", "L", "LA", "La") else "RGB")
+        mode = "L" if image.mode in ("1", "L", "LA", "La") else "RGB"
+        plain = Image.new(mode, image.size)
+        for rows in _strips(image.height, image.width):
+            strip = image.crop((0, rows.start, image.width, rows.stop))
+            white = Image.new("RGBA", strip.size, "white")
+            white.alpha_composite(strip.convert("LA").convert("RGBA") if strip.mode == "La" else strip.convert("RGBA"))
+            plain.paste(white.convert(mode), (0, rows.start))
+        return plain
     if image.mode in ("L", "RGB", "YCbCr"):
         return image
     return image.convert("L" if image.mode == "1" else "RGB")
@@ -345,9 +372,12 @@ def _eight_bits(image: Image.Image) -> Image.Image:
         pixels = _stretched(values)
     else:
         bits = tags.get(258, (16,))[0]
-        if bits < 16:  # there are TIFFs with 12
-            values = values * np.uint32(65535) // np.uint32((1 << bits) - 1)
-        pixels = _FROM_16_BITS[np.clip(values, 0, 65535)]
+        pixels = np.empty(values.shape, np.uint8)
+        for rows in _strips(*values.shape):
+            strip = values[rows]
+            if bits < 16:  # there are TIFFs with 12
+                strip = strip * np.uint32(65535) // np.uint32((1 << bits) - 1)
+            pixels[rows] = _FROM_16_BITS[np.clip(strip, 0, 65535)]
         transparent = image.info.get("transparency")
         if isinstance(transparent, int):
             pixels[values == transparent] = 255
@@ -363,10 +393,17 @@ def _stretched(values: np.ndarray) -> np.ndarray:
         return pixels
     first = values.flat[known.argmax()]
     low, high = (float(extreme(values, where=known, initial=first)) for extreme in (np.min, np.max))
-    for pixel_row, row, known_row in zip(pixels, values, known, strict=True):  # row by row, because of float64's size
-        share = (np.where(known_row, row, low) - np.float64(low)) / ((high - low) or 1.0)
-        pixel_row[:] = np.rint(255 * share)
+    for rows in _strips(*values.shape):  # because of float64's size
+        share = (np.where(known[rows], values[rows], low) - np.float64(low)) / ((high - low) or 1.0)
+        pixels[rows] = np.rint(255 * share)
     return pixels
+
+
+def _strips(height: int, width: int) -> Iterator[slice]:
+    """Rows of a picture in parts of at most a million pixels: what is made of a whole picture takes much memory."""
+    step = max(1, _STRIP // width)
+    for top in range(0, height, step):
+        yield slice(top, min(top + step, height))
 
 
 class _PillowWarnings:

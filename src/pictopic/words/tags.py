@@ -17,13 +17,17 @@ from typing import Any
 import numpy as np
 
 SEPARATORS = ";|,"
+MAX_TAGS = 1_000  # per picture, and as many labels: one file must not fill the vocabulary
+MAX_TAG_LENGTH = 200  # characters
+
+_MAX_RAW = 5 * MAX_TAG_LENGTH  # characters that are normalised: composing them can make one of several
+_MAX_LITERAL = 1 << 17  # characters; Python's parser takes gigabytes for some texts of megabytes
 
 _JOINERS = "\u200c\u200d"  # invisible, but some scripts and emoji need them
 
 
-@lru_cache(maxsize=1 << 16)
 def normalise_tag(text: str) -> str:
-    """The one spelling of a tag: Unicode NFKC, lower case, single spaces, no control characters.
+    """The one spelling of a tag: Unicode NFKC, lower case, single spaces, no control characters, 200 characters.
 
     Examples
     --------
@@ -31,6 +35,15 @@ def normalise_tag(text: str) -> str:
     >>> normalise_tag("  New   York "), normalise_tag("5 m² CAFÉ")
     ('new york', '5 m2 café')
     """
+    return _normalised(text)[:MAX_TAG_LENGTH].rstrip()
+
+
+def _normalised(text: str) -> str:
+    return _cached(text if len(text) <= _MAX_RAW else text.strip()[:_MAX_RAW])
+
+
+@lru_cache(maxsize=1 << 16)
+def _cached(text: str) -> str:
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
     text = " ".join(text.split())  # before control characters go: a tab is one of them
     if not text.isprintable():
@@ -68,7 +81,10 @@ def _other_text(cell: Any) -> str:
         return "true" if cell else "false"
     if isinstance(cell, float | np.floating) and float(cell).is_integer():
         return str(int(cell))
-    return str(cell)
+    try:
+        return str(cell)
+    except RecursionError:  # lists in lists in lists
+        return ""
 
 
 def split_cell(cell: Any, separators: str = SEPARATORS) -> list[str]:
@@ -110,7 +126,8 @@ def cell_list(cell: Any) -> list | None:
     if not (text.startswith("[") and text.endswith("]")):
         return None
     found = _parsed(json.loads, text)
-    if found is None and "\\" not in text:  # pandas writes lists as Python does, with single quotes
+    # pandas writes lists as Python does, with single quotes
+    if found is None and "\\" not in text and len(text) <= _MAX_LITERAL:
         found = _parsed(ast.literal_eval, text)
     return found if isinstance(found, list) else None
 
@@ -120,6 +137,11 @@ def _parsed(parse: Callable[[str], Any], text: str) -> Any:
         return parse(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
+
+
+def all_tags(cell: Any, separators: str = SEPARATORS) -> list[str]:
+    """The normalised tags of a cell, each once, in their order, whatever their number and length; see `split_tags`."""
+    return _unique(map(_normalised, split_cell(cell, separators)))
 
 
 def split_tags(cell: Any, separators: str = SEPARATORS) -> list[str]:
@@ -134,6 +156,7 @@ def split_tags(cell: Any, separators: str = SEPARATORS) -> list[str]:
     Returns
     -------
     list of str
+        The first 1,000, cut to 200 characters each; see `within_limits`.
 
     Examples
     --------
@@ -141,7 +164,19 @@ def split_tags(cell: Any, separators: str = SEPARATORS) -> list[str]:
     >>> split_tags("Sea;Night sky; sea;"), split_tags(["Sea", "b, c"]), split_tags(float("nan"))
     (['sea', 'night sky'], ['sea', 'b, c'], [])
     """
-    return _unique(map(normalise_tag, split_cell(cell, separators)))
+    return within_limits(all_tags(cell, separators))
+
+
+def within_limits(words: Iterable[str]) -> list[str]:
+    """The first `MAX_TAGS` different words, cut to `MAX_TAG_LENGTH` characters.
+
+    Examples
+    --------
+    >>> from pictopic.words.tags import within_limits
+    >>> [len(word) for word in within_limits(["sea", "x" * 300])]
+    [3, 200]
+    """
+    return _unique(word[:MAX_TAG_LENGTH].rstrip() for word in words)[:MAX_TAGS]
 
 
 def _unique(tags: Iterable[str]) -> list[str]:
@@ -200,7 +235,8 @@ def _read_renames(path: Path) -> dict[str, str]:
     reader = csv.DictReader(_lines(path), skipinitialspace=True)
     try:
         if not {"from", "to"} <= set(reader.fieldnames or ()):
-            raise ValueError(f"{path}, row 1: needs the columns from and to, has {', '.join(reader.fieldnames or ())}")
+            names = " ".join(", ".join(reader.fieldnames or ()).split())[:200]
+            raise ValueError(f"{path}, row 1: needs the columns from and to, has {names}")
         for row in reader:
             where = f"{path}, row {reader.line_num}"
             old, new = (normalise_tag(row[column] or "") for column in ("from", "to"))

@@ -11,9 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from pictopic.files import write_text
+from pictopic.checks import section, texts, whole
+from pictopic.files import read_json, write_text
 
 FORMAT_VERSION = 1
+_MAX_COLUMNS = 2**31 - 1  # they are numbered with 32 bits
 
 
 class Word(NamedTuple):
@@ -179,15 +181,15 @@ class Vocabulary:
     @classmethod
     def load(cls, path: str | Path) -> Vocabulary:
         """Read a vocabulary that `save` wrote."""
+        content = read_json(Path(path))
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            if whole(section(content, "format_version"), "format_version", 1) > FORMAT_VERSION:
+                raise ValueError("it was written by a newer pictopic; update pictopic to read it")
+            n_words = whole(section(content, "n_visual_words"), "n_visual_words", 0, _MAX_COLUMNS)
+            n_regions = whole(section(content, "n_regions"), "n_regions", 1, _MAX_COLUMNS)
+            annotations = texts(section(content, "annotations"), "annotations")
+            if n_words * n_regions + len(annotations) > _MAX_COLUMNS:
+                raise ValueError(f"it has more than {_MAX_COLUMNS} words")
         except ValueError as error:
             raise ValueError(f"{path} is not a vocabulary: {error}") from None
-        if not isinstance(content, dict) or "format_version" not in content:
-            raise ValueError(f"{path} is not a vocabulary: it has no format_version")
-        if content["format_version"] > FORMAT_VERSION:
-            raise ValueError(f"{path} was written by a newer pictopic; update pictopic to read it")
-        try:
-            return cls(content["n_visual_words"], content["n_regions"], content["annotations"])
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"{path} is not a vocabulary: {error!r}") from None
+        return cls(n_words, n_regions, annotations)

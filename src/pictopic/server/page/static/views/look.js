@@ -137,6 +137,7 @@ function Answers({ data, bars }) {
 
 // The picture, or the picture with the regions that spoke for a word.
 function Subject({ id, picture, title, why }) {
+  const { has_classes: hasClasses, has_tags: hasTags } = useContext(Collection);
   const [isBroken, setBroken] = useState(false);
   const shown = why.address;
   const source = id ? thumbnail(id, 512) : upload.url;
@@ -154,7 +155,7 @@ function Subject({ id, picture, title, why }) {
         ? html`<span class="wrong">${why.error}</span>`
         : why.name
           ? html`<span>Why <strong>${why.name}</strong>:</span> <span class="for">red speaks for it</span> <span class="against">blue against</span>`
-          : html`<span class="hint">Point at a class or tag, or press it, to see which parts of the picture spoke for it.</span>`}
+          : (hasClasses || hasTags) && html`<span class="hint">Point at a class or tag, or press it, to see which parts of the picture spoke for it.</span>`}
     </figcaption>`;
 }
 

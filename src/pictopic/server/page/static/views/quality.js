@@ -39,7 +39,9 @@ function Figures({ figures }) {
     ["classes", isMulti ? "Classes: how well the right ones come first" : "Pictures whose class is right", "always saying the most frequent class"],
     ["tags", "Tags: how well the best five fit", "always giving the five most frequent tags"],
   ].filter(([name]) => typeof figures[name] === "number");
-  if (!known.length) return null;
+  const [perWord, byFrequency] = [figures.log_likelihood_per_word, figures.log_likelihood_per_word_baseline];
+  const hasLikelihood = typeof perWord === "number" && typeof byFrequency === "number";
+  if (!known.length && !hasLikelihood) return null;
   const words = Object.fromEntries(known);
   return html`
     <dl class="highlights">${known.map(([name, title, trivial]) => {
@@ -49,14 +51,23 @@ function Figures({ figures }) {
           <dd><span class="value">${Math.round(100 * value)}</span> <span class="unit">of 100</span>
             <span class="measure"><span style=${{ width: `${100 * value}%` }} />${typeof base === "number" && html`<i style=${{ left: `${100 * base}%` }} />`}</span>
             ${typeof base === "number" && html`<span class="hint">The mark: ${Math.round(100 * base)} of 100 by ${trivial}.</span>`}</dd></div>`;
-    })}</dl>
+    })}
+      ${hasLikelihood && html`
+        <div><dt>Guessing the next word of a picture</dt>
+          <dd><span class="value">${equallyLikely(perWord)}</span> <span class="unit">equally likely words to choose from</span>
+            <div class="hint">${equallyLikely(byFrequency)} if one only knew how frequent each word is; fewer are better.</div></dd></div>`}</dl>
     <${Meaning} title="What these figures mean">
       ${words.classes && html`<p><strong>Classes</strong>: ${isMulti
         ? "each class ranks the pictures; 100 would mean that all that have it come before all that do not (mean average precision)."
         : "of 100 pictures, so many got the class that somebody had given them (accuracy)."}</p>`}
       ${words.tags && html`<p><strong>Tags</strong>: the model gives five tags to each picture; 100 would mean that they are exactly those that
-        somebody had given. Tags that fit but were never given count as wrong, so that no model reaches it (F-measure).</p>`}<//>`;
+        somebody had given. Tags that fit but were never given count as wrong, so that no model reaches it (F-measure).</p>`}
+      ${hasLikelihood && html`<p><strong>Words</strong>: the model sees some words of a picture (its kinds of small patches, or its tags) and guesses the next.
+        The fewer equally likely words it would have to choose from, the better it knows what comes together (perplexity; the log-likelihood
+        is ${perWord.toFixed(2)} nats per word, ${byFrequency.toFixed(2)} for a model that knows only how frequent each word is).</p>`}<//>`;
 }
+
+const equallyLikely = (logLikelihood) => Number(Math.exp(-logLikelihood).toPrecision(3));
 
 function Confusion({ of, query }) {
   const { classes, counts } = of;

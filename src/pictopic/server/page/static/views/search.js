@@ -69,7 +69,7 @@ export function Search({ route }) {
     <p class="hint found">${hasQuery
       ? "Best first. Pictures need not have the tags: the model finds those that look like it."
       : html`This is your collection${pages.total === null ? "" : `: ${count(pages.total, "picture")}${label ? ` of “${label}”` : ""}`}.
-          Name a tag, or bring a picture, to find those that fit.`}</p>
+          ${collection.has_tags ? "Name a tag, or bring a picture, to find those that fit." : "Bring a picture to find those like it."}`}</p>
     <${EndlessGrid} pages=${pages} label="Pictures" note=${hasQuery ? (own) => own.similarity?.toFixed(2) : null}
       empty=${html`<${Empty} title="Nothing found">No picture fits. Take a tag away, or <a href=${to("search")}>start again</a>.<//>`} />`;
 }

@@ -44,27 +44,39 @@ function Classes() {
 const ClassCard = ({ of, hasPictures }) => html`
   <li class="card class-card">
     <h2><a href=${to("search", [], { label: of.label })}>${of.label}</a></h2>
-    ${hasPictures && of.visual_words.length > 0 && html`
-      <ul class="words plain" aria-label="Visual words">${of.visual_words.slice(0, N_WORDS).map(({ word }) => html`
-        <li key=${word}><img src=${address(`visual-words/${word}`)} loading="lazy" alt=${`Visual word ${word}: 16 example patches`}
-          onError=${(event) => { event.target.hidden = true; }} /></li>`)}</ul>`}
+    ${hasPictures && html`<${VisualWords} of=${of.visual_words} />`}
     ${of.tags.length > 0 && html`
       <p class="chips" aria-label="Words">${of.tags.slice(0, N_TAGS).map(({ name }) => html`<a key=${name} class="chip" href=${to("tags", [name])}>${name}</a>`)}</p>`}
     ${of.units.length > 0 && html`<p class="hint">Hidden units ${of.units.slice(0, 6).join(", ")}</p>`}
   </li>`;
 
+const VisualWords = ({ of }) => of.length > 0 && html`
+  <ul class="words plain" aria-label="Visual words">${of.slice(0, N_WORDS).map(({ word }) => html`
+    <li key=${word}><img src=${address(`visual-words/${word}`)} loading="lazy" alt=${`Visual word ${word}: 16 example patches`}
+      onError=${(event) => { event.target.hidden = true; }} /></li>`)}</ul>`;
+
+// The largest topics come first; those that are the strongest in no picture have nothing to show.
+const topicsOf = ({ topics, next_offset: next, total }) => {
+  const items = topics.filter((topic) => topic.count > 0);
+  return { items, next: items.length < topics.length ? null : next, total };
+};
+
 function TopicList() {
-  const { has_tags: hasTags } = useContext(Collection);
-  const pages = usePages("topics", (offset, signal) =>
-    get("topics", { offset, limit: PAGE }, signal).then(({ topics, next_offset: next, total }) => ({ items: topics, next, total })));
+  const { has_tags: hasTags, has_pictures: hasPictures } = useContext(Collection);
+  const pages = usePages("topics", (offset, signal) => get("topics", { offset, limit: PAGE }, signal).then(topicsOf));
   const { items, error, isLoading, next, more } = pages;
   return html`
     <p class="lead-in">A topic is something that often comes together in your pictures. Nobody named them: the model found them by itself.</p>
+    ${hasPictures && items.some((topic) => topic.visual_words.length) && html`
+      <${Meaning} title="How to read this">
+        <p><strong>Visual words</strong> are kinds of small patches that the model tells apart; each is shown by 16 examples from your pictures.
+          Each topic shows those that speak most for it, and the pictures that are most typical of it.</p><//>`}
     ${!items.length && next === null && html`<${Empty} title="No topics">The model has found none.<//>`}
     <ul class="cards two plain">${items.map((topic) => html`
       <li key=${topic.topic} class="card">
         <h2 class="topic-title">${topic.tags.slice(0, 3).join(", ") || `Topic ${topic.topic}`}</h2>
         <p class="hint">Hidden unit ${topic.topic}; strongest in ${count(topic.count, "picture")}</p>
+        ${hasPictures && html`<${VisualWords} of=${topic.visual_words} />`}
         ${topic.pictures.length > 0 && html`<${Grid} pictures=${topic.pictures.slice(0, 5)} label="Where it is strongest" kind="five" />`}
         ${hasTags && topic.tags.length > 3 && html`
           <p class="chips">${topic.tags.slice(3, N_TAGS).map((name) => html`<a key=${name} class="chip" href=${to("tags", [name])}>${name}</a>`)}</p>`}

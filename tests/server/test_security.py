@@ -5,19 +5,24 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
+import httpx
 import pytest
 
 from pictopic import PictureModel
+from pictopic.server import security
 from pictopic.server.app import create_app
+from pictopic.server.connections import ConnectionLimits
 from pictopic.server.live import picture_id
 from pictopic.server.settings import Settings
-from tests.server.conftest import check_problem, files, picture, served
+from tests.server.conftest import check_problem, connect, files, picture, running, send_raw, served
 
 # What is made once takes long: one process makes it for all.
 pytestmark = pytest.mark.xdist_group("server")
 
 UNKNOWN = "0" * 16
+TOKEN = "a secret of some length"  # noqa: S105
 
 
 @pytest.mark.parametrize(
@@ -157,6 +162,46 @@ def test_a_client_that_goes_away_is_no_error(folder, caplog):
     assert not caplog.text
 
 
+def _sign_in_slowly(address):
+    """A connection on which the body of a request does not arrive."""
+    connection = connect(address)
+    head = b"POST /api/v1/session HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    connection.sendall(head + b"Content-Length: 16\r\n\r\n{")
+    return connection
+
+
+def test_bodies_that_do_not_arrive_are_in_nobodys_way(folder):
+    """The oldest of them gives way, here or among the answers."""
+    with running(folder, max_requests=4, token=TOKEN) as address, ExitStack() as stack:
+        slow = [stack.enter_context(_sign_in_slowly(address)) for _ in range(100)]
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        with httpx.Client(base_url=address, headers=headers, timeout=4) as client:
+            assert client.get("/healthz").status_code == 200
+            assert client.get("/").status_code == 200
+            assert client.get("/api/v1/tags").status_code == 200
+            assert client.post("/api/v1/session", json={"token": TOKEN}).status_code == 204
+        assert slow[0].recv(12) == b"HTTP/1.1 408"
+        slow[-1].sendall(b'"token":"nothing"}')
+        assert slow[-1].recv(12) == b"HTTP/1.1 422"  # who came last had not to go
+
+
+def test_bytes_that_are_held_are_bounded(folder, monkeypatch):
+    monkeypatch.setattr(security, "_BODIES_AT_ONCE", 2)
+    start = b'--x\r\nContent-Disposition: form-data; name="a"; filename="a.jpg"\r\n\r\n' + b"x" * 90_000
+    head = (
+        b"POST /api/v1/annotate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+        b"Content-Length: 100000\r\n\r\n"
+    )
+    with running(folder, max_upload=100_000) as address, ExitStack() as stack:
+        slow = [stack.enter_context(connect(address)) for _ in range(3)]
+        for connection in slow:
+            connection.sendall(head + start)
+            time.sleep(0.2)
+        assert slow[0].recv(12) == b"HTTP/1.1 408"
+        slow[2].sendall(b"x" * (100_000 - len(start)))
+        assert slow[2].recv(12) == b"HTTP/1.1 422"  # the whole form has arrived, and has no picture
+
+
 def test_too_many_files_are_refused(folder):
     with served(folder, max_files=2) as client:
         assert client.post("/api/v1/annotate", files=files(picture(), picture())).status_code == 200
@@ -210,10 +255,10 @@ def test_an_answer_that_takes_too_long_is_a_timeout(folder, blocked):
 # ---- who may ask -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given", [None, "Bearer wrong", "Basic secret", "secret", "Bearer \xff", "Bearer"])
+@pytest.mark.parametrize("given", [None, "Bearer wrong", f"Basic {TOKEN}", TOKEN, "Bearer \xff", "Bearer"])
 def test_without_the_token_there_is_no_answer(folder, given):
     headers = {} if given is None else {"Authorization": given.encode("latin-1")}
-    with served(folder, token="secret") as client:  # noqa: S106
+    with served(folder, token=TOKEN) as client:
         for address in ("/api/v1/tags", "/metrics", "/api/v1/nowhere"):
             response = client.get(address, headers=headers)
             check_problem(response, 401, "unauthorized")
@@ -222,7 +267,8 @@ def test_without_the_token_there_is_no_answer(folder, given):
 
 
 def test_with_the_token_there_is(folder):
-    with served(folder, token="sécret", headers={"Authorization": b"Bearer s\xc3\xa9cret"}) as client:  # noqa: S106
+    token = "un sécret assez long"  # noqa: S105
+    with served(folder, token=token, headers={"Authorization": f"Bearer {token}".encode()}) as client:
         assert client.get("/api/v1/tags").status_code == 200
         assert client.get("/openapi.json").json()["security"] == [{"token": []}]
 
@@ -246,9 +292,40 @@ def test_pages_of_other_sites_cannot_send_anything(client, headers):
     check_problem(client.post("/api/v1/annotate", files=files(picture()), headers=headers), 403, "cross-site")
 
 
+@pytest.mark.parametrize("origin", ["http://[::1", "http://[", "//", "http://127.0.0.1:x", "\xff", "[::1]"])
+def test_an_origin_that_is_none_is_another_site(client, origin):
+    headers = {"Origin": origin.encode("latin-1")}
+    check_problem(client.post("/api/v1/annotate", files=files(picture()), headers=headers), 403, "cross-site")
+
+
 def test_pages_of_ours_can(client):
     headers = {"Origin": "http://127.0.0.1", "Sec-Fetch-Site": "same-origin"}
     assert client.post("/api/v1/annotate", files=files(picture()), headers=headers).status_code == 200
+
+
+def _get_routes(client):
+    """An address for each route that answers GET."""
+    listed = client.get("/api/v1/pictures").json()["pictures"][0]
+    fill = {"id": listed["id"], "name": "sky", "word": "0", "name:path": "sky"}
+    needed = {
+        "/api/v1/search": "?tags=sky", "/api/v1/missing": "?tag=sky", "/api/v1/doubtful": "?tag=sky",
+        "/api/v1/pictures/{id}/explain": "?name=sky", "/api/v1/quality/confused": "?true=coast&predicted=coast",
+    }  # fmt: skip
+    yield from ("/static/app.js", "/", "/docs", "/openapi.json", "/nowhere", "/api/v1/pictures/" + UNKNOWN)
+    for path, operations in client.get("/openapi.json").json()["paths"].items():
+        if "get" in operations:
+            yield path.format(**fill) + needed.get(path, "")
+
+
+def test_head_says_what_get_would_say(client):
+    addresses = list(_get_routes(client))
+    assert len(addresses) > 20
+    for address in addresses:
+        got, head = client.get(address), client.head(address)
+        assert head.status_code == got.status_code, address
+        assert head.content == b""
+        if address != "/metrics":  # which counts the request itself
+            assert head.headers == got.headers, address
 
 
 @pytest.mark.parametrize("address", ["/healthz", "/docs", "/nowhere", "/api/v1/tags", "/api/v1/search", "/metrics"])
@@ -277,3 +354,72 @@ def test_no_answer_names_a_place_on_the_machine(client, folder, scenes, learnt):
     for answer in answers:
         for place in (folder, scenes, "private-"):
             assert str(place).encode() not in answer.content + str(answer.headers).encode()
+
+
+# ---- headers that are no headers -------------------------------------------------------------------------------------
+
+ODD = [
+    b"", b" ", b"\xff\xfe", b"[::1", b"[", b"]", b"[]", b"[::1]:99999", b"a:b:c", b"//", b"http://[", b"http://[::1",
+    b"null", b"0", b"-1", b"+1", b"1_0", b"9" * 5000, b"1e9", "\u0663".encode(), b"\xb2", b"1, 1", b"1,2", b"=", b";",
+    b",", b'"', b"'", b"%", b"%00", b"*", b"*/*", b"bytes", b"bytes=", b"bytes=-", b"bytes=5-1", b"bytes=0-0,0-0,1-1",
+    b"bytes=-99999999", b"bytes=" + b"9" * 5000 + b"-", b"bytes=" + b"0-0," * 500 + b"0-0", b"bytes=a-b",
+    b"chars=0-1", b"W/", b'W/"', b'"x", "y"', b"Bearer", b"Bearer ", b"Bearer \xff", b"Basic Og==",
+    b"pictopic_session", b"pictopic_session=", b'pictopic_session="\\777"', b'pictopic_session="\\', b"a=b; " * 500,
+    b"multipart/form-data", b"multipart/form-data; boundary", b"multipart/form-data; boundary=",
+    b'multipart/form-data; boundary="', b"multipart/form-data; boundary=x; charset=undefined",
+    b"multipart/form-data; boundary=x; charset=idna", b"multipart/form-data; boundary=x; charset=unicode_escape",
+    b"multipart/form-data; boundary=x; charset=\xff", b"multipart/form-data; boundary*=utf-8''%ff",
+    b"application/json; charset=x", b"application/json; charset=undefined", b"application/", b"/",
+    b"application/json/x", b"Sat, 99 Foo 99999 99:99:99 GMT", b"Sat, 01 Jan 999999999999 00:00:00 GMT", b"chunked",
+    b"gzip", b"x" * 8000,
+]  # fmt: skip
+PARSED = (
+    "Host", "Origin", "Authorization", "Cookie", "Content-Length", "Content-Type", "Range", "If-None-Match", "If-Range",
+    "If-Modified-Since", "Accept", "Sec-Fetch-Site", "Transfer-Encoding", "Expect", "Upgrade",
+)  # fmt: skip
+FORM = b'--x\r\nContent-Disposition: form-data; name="a"; filename="a.jpg"\r\n\r\nx\r\n--x--\r\n'
+ASKED = (
+    ("GET", "/", b""), ("GET", "/static/app.js", b""), ("GET", "/api/v1/tags", b""), ("GET", "/docs/", b""),
+    ("POST", "/api/v1/annotate", FORM), ("POST", "/api/v1/session", b'{"token": "x"}'),
+    ("PUT", "/api/v1/decisions", b'{"picture": "x", "tag": "x", "decision": "accepted"}'),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=["loopback", "public"])
+def address(request, folder):
+    """Of a server for this machine, or of one with a token for others."""
+    settings = {} if request.param == "loopback" else {"token": TOKEN, "hosts": None}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pictopic.server.throttle._LONGEST_DELAY", 0.01)
+        patch.setattr("pictopic.server.throttle._FIRST_DELAY", 0.001)
+        with running(folder, ConnectionLimits(head_seconds=5.0), timeout=10.0, **settings) as address:
+            yield address
+
+
+@pytest.mark.parametrize("name", PARSED)
+def test_no_header_is_a_5xx(address, name):
+    with ThreadPoolExecutor(8) as pool:
+        requests = [_request(*asked, name, value) for asked in ASKED for value in ODD]
+        answers = list(pool.map(lambda request: send_raw(address, request), requests))
+    for request, answer in zip(requests, answers, strict=True):
+        status = answer.split(b" ", 2)[1:2] or [b"none"]
+        assert status[0][:1] in (b"2", b"3", b"4"), (request, answer)
+
+
+def _request(method, path, body, name, value):
+    headers = {
+        "Host": b"127.0.0.1", "Connection": b"close", "Content-Length": str(len(body)).encode(),
+        "Content-Type": b"multipart/form-data; boundary=x" if body == FORM else b"application/json",
+        "Authorization": f"Bearer {TOKEN}".encode(),
+    }  # fmt: skip
+    headers[name] = value
+    lines = [f"{method} {path} HTTP/1.1".encode(), *(key.encode() + b": " + text for key, text in headers.items())]
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+@pytest.mark.parametrize(
+    "path", ["/%00", "/static/%00", "/static/%ff", "/static/" + "x" * 5000, "/api/v1/tags/%00", "//", "*"]
+)
+def test_no_path_is_a_5xx(address, path):
+    answer = send_raw(address, _request("GET", path, b"", "Accept", b"*/*"))
+    assert answer.split(b" ", 2)[1][:1] in (b"2", b"3", b"4"), answer

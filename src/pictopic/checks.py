@@ -1,0 +1,197 @@
+"""Checks of what is read from files: values of JSON and arrays of safetensors, before anything uses them.
+
+A file may be damaged, edited by hand or made to do harm.  Each check raises a ValueError of one line that names the
+value.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+MAX_COUNT = 2**40  # rows, words, bytes: no collection has more
+MAX_NUMBER = 1e30  # what is learnt is far smaller; its square still is a float64
+_MAX_TEXT = 10_000  # characters of a name
+_MAX_NAMES = 10_000_000
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4"}  # of safetensors; no other is used
+
+
+# ---- values of JSON --------------------------------------------------------------------------------------------------
+
+
+def shown(value: Any) -> str:
+    """A value as errors show it: on one line, and short.
+
+    Examples
+    --------
+    >>> from pictopic.checks import shown
+    >>> shown([1] * 1000)
+    '[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,...'
+    """
+    text = repr(value)
+    return text if len(text) <= 63 else text[:60] + "..."
+
+
+def section(content: dict[str, Any], name: str) -> Any:
+    """A value by its name; a ValueError where there is none."""
+    if name not in content:
+        raise ValueError(f"{name!r} is missing")
+    return content[name]
+
+
+def whole(value: Any, name: str, least: int = 0, most: int = MAX_COUNT) -> int:
+    """A whole number within bounds; a ValueError for anything else, such as True.
+
+    Examples
+    --------
+    >>> from pictopic.checks import whole
+    >>> whole(3, "n_rows")
+    3
+    >>> whole(-3, "n_rows")
+    Traceback (most recent call last):
+        ...
+    ValueError: 'n_rows' must be a whole number from 0 to 1099511627776, got -3
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ValueError(f"{name!r} must be a whole number from {least} to {most}, got {shown(value)}")
+    return value
+
+
+def number(value: Any, name: str, least: float = -MAX_NUMBER, most: float = MAX_NUMBER) -> float:
+    """A finite number within bounds; a ValueError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise ValueError(f"{name!r} must be a number from {least:g} to {most:g}, got {shown(value)}")
+    return float(value)
+
+
+def numbers(value: Any, name: str, least: float = -MAX_NUMBER, most: float = MAX_NUMBER) -> list[float]:
+    """A list of finite numbers."""
+    return [number(item, name, least, most) for item in values(value, name)]
+
+
+def text(value: Any, name: str) -> str:
+    """A text that is not too long."""
+    if not isinstance(value, str) or len(value) > _MAX_TEXT:
+        raise ValueError(f"{name!r} must be a text, got {shown(value)}")
+    return value
+
+
+def texts(value: Any, name: str) -> list[str]:
+    """A list of different texts."""
+    found = [text(item, name) for item in values(value, name)]
+    if len(set(found)) < len(found):
+        raise ValueError(f"{name!r} has the same text twice")
+    return found
+
+
+def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
+    """A text that is one of several."""
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name!r} must be one of {', '.join(map(repr, known))}, got {shown(value)}")
+    return value
+
+
+def yes_or_no(value: Any, name: str) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name!r} must be true or false, got {shown(value)}")
+    return value
+
+
+def mapping(value: Any, name: str) -> dict[str, Any]:
+    """A JSON object."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{name!r} must be a JSON object, got {shown(value)}")
+    return value
+
+
+def values(value: Any, name: str) -> list[Any]:
+    """A list that is not too long."""
+    if not isinstance(value, list) or len(value) > _MAX_NAMES:
+        raise ValueError(f"{name!r} must be a list, got {shown(value)}")
+    return value
+
+
+def is_finite_tree(value: Any) -> bool:
+    """Whether JSON has no infinite number and no NaN anywhere.
+
+    Examples
+    --------
+    >>> from pictopic.checks import is_finite_tree
+    >>> is_finite_tree({"a": [1.0, None]}), is_finite_tree([float("nan")])
+    (True, False)
+    """
+    if isinstance(value, dict):
+        return all(map(is_finite_tree, value.values()))
+    if isinstance(value, list):
+        return all(map(is_finite_tree, value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+# ---- arrays of safetensors -------------------------------------------------------------------------------------------
+
+
+def read_arrays(path: Path, max_bytes: int = 1 << 32) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Arrays and metadata of a safetensors file; a ValueError that names the file, if it is damaged or too large."""
+    try:
+        if path.stat().st_size > max_bytes:
+            raise ValueError(f"it has more than {max_bytes} bytes")
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    return parse_arrays(content, path)
+
+
+def parse_arrays(content: bytes, path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Arrays and metadata in the bytes of a safetensors file; `path` is for the error."""
+    from safetensors import SafetensorError, deserialize
+
+    try:
+        parts = deserialize(content)
+        wrong = [part["dtype"] for _, part in parts if part["dtype"] not in _DTYPES]
+        if wrong:
+            raise ValueError(f"arrays of {wrong[0]} are not known")
+        arrays = {
+            name: np.frombuffer(part["data"], dtype=_DTYPES[part["dtype"]]).reshape(part["shape"])
+            for name, part in parts
+        }
+        # The library has checked the header, but gives its metadata for files only, which may change meanwhile.
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        return arrays, dict(header.get("__metadata__") or {})
+    except (SafetensorError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {str(error).splitlines()[0]}") from None
+
+
+def array(
+    arrays: dict[str, np.ndarray],
+    name: str,
+    dtype: str,
+    shape: tuple[int | None, ...],
+    least: float = -MAX_NUMBER,
+    most: float = MAX_NUMBER,
+) -> np.ndarray:
+    """An array by its name, of this kind and shape (None: any length), with all values within bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pictopic.checks import array
+    >>> array({"mean": np.array([1.0, np.nan])}, "mean", "<f8", (2,))
+    Traceback (most recent call last):
+        ...
+    ValueError: 'mean' has values outside -1e+30 to 1e+30
+    """
+    if name not in arrays:
+        raise ValueError(f"there is no array {name!r}")
+    found = arrays[name]
+    fits = len(found.shape) == len(shape) and all(n in (None, m) for n, m in zip(shape, found.shape, strict=True))
+    if not fits or found.dtype != np.dtype(dtype):
+        wanted = " x ".join("any" if n is None else str(n) for n in shape)
+        raise ValueError(f"{name!r} must be of shape {wanted} and {dtype}, got {found.shape} and {found.dtype.str}")
+    if found.size and not (least <= found.min() and found.max() <= most):  # NaN is neither
+        raise ValueError(f"{name!r} has values outside {least:g} to {most:g}")
+    return found

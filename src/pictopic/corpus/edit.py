@@ -1,0 +1,270 @@
+"""Changing a corpus on disk: adding pictures, removing them, giving them other tags.
+
+Every change happens under the corpus' lock and begins by reading the manifest: two processes that change the same
+corpus do so one after the other, and neither loses what the other did.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from scipy import sparse
+
+from pictopic.corpus.build import finish, read_skipped, refuse_skipped
+from pictopic.corpus.features_file import read_features
+from pictopic.corpus.pieces import Workers, in_processes
+from pictopic.corpus.source import Source, read_source
+from pictopic.corpus.stages import Build, Progress, Settings, silent
+from pictopic.corpus.store import (
+    CODEBOOK,
+    SCHEMA,
+    SKIPPED,
+    Block,
+    Manifest,
+    Shard,
+    corpus_lock,
+    damaged,
+    sweep,
+    write_shards,
+)
+from pictopic.words.extract import WordOptions
+from pictopic.words.global_features import n_features
+from pictopic.words.tags import split_tags
+from pictopic.words.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from pictopic.corpus.corpus import Corpus
+
+_CHUNK = 1024  # rows that are read at a time
+
+
+class EditMixin:
+    """The methods of a corpus that change it."""
+
+    folder: Path
+    _rows: np.ndarray | None
+    _url: str | None
+
+    def append(
+        self,
+        source: str | os.PathLike[str] | Source,
+        *,
+        new_tags: bool = False,
+        features_file: str | os.PathLike[str] | None = None,
+        n_jobs: int | None = -1,
+        resume: bool = False,
+        strict: bool = False,
+        progress: Progress = silent,
+        **columns: Any,
+    ) -> Corpus:
+        """Add pictures, with the same codebook and options.
+
+        Parameters
+        ----------
+        source : path or Source
+            Pictures of a name that is there already are skipped.
+        new_tags : bool, default=False
+            Whether tags that are no words yet become words: columns at the end.  A model that was learnt before takes
+            the columns that it knows.
+        features_file : path, optional
+            For a corpus with features of your own.
+        n_jobs, resume, strict, progress
+            As for `build`.
+        **columns
+            `label_column`, `tags_column`, `split_column`, `pictures`, `tag_rules`, as for `build`.
+
+        Returns
+        -------
+        Corpus
+            With the new rows at the end.
+        """
+        self._check_whole()
+        if not isinstance(source, Source):
+            source = read_source(source, **columns)
+        with corpus_lock(self.folder):
+            _append(
+                self._as_on_disk(), source, new_tags=new_tags, features_file=features_file,
+                workers=partial(in_processes, n_jobs=n_jobs), resume=resume, strict=strict, progress=progress,
+            )  # fmt: skip
+            return self._as_on_disk()
+
+    def remove(self, file_names: Sequence[str]) -> Corpus:
+        """Remove pictures from the collection (not their files).
+
+        Parameters
+        ----------
+        file_names : sequence of str
+            A name that is not there is an error.
+
+        Returns
+        -------
+        Corpus
+            Without them.
+        """
+        names = {file_names} if isinstance(file_names, str) else set(file_names)
+        self._check_whole()
+        with corpus_lock(self.folder):
+            corpus = self._as_on_disk()
+            _check_names(corpus, names)
+            n_words = len(corpus.vocabulary)
+
+            def without_names(shard: Shard) -> Iterator[Block] | None:
+                stays = np.array([name not in names for name in shard.table(["file_name"])["file_name"].to_pylist()])
+                return None if stays.all() else _blocks(shard, np.flatnonzero(stays), n_words)
+
+            _rewrite(corpus, without_names)
+            return self._as_on_disk()
+
+    def retag(self, tags: Mapping[str, Sequence[str]]) -> Corpus:
+        """Give pictures other tags; the words of the vocabulary stay as they are.
+
+        Parameters
+        ----------
+        tags : dict of str to sequence of str
+            All tags of each picture to change, by its file name.  A name that is not there is an error.
+
+        Returns
+        -------
+        Corpus
+            With the same rows; tags that are no words are kept, but not counted.
+        """
+        new_tags = {name: split_tags(list(row_tags)) for name, row_tags in tags.items()}
+        self._check_whole()
+        with corpus_lock(self.folder):
+            corpus = self._as_on_disk()
+            _check_names(corpus, new_tags.keys())
+            vocabulary = corpus.vocabulary
+
+            def with_new_tags(shard: Shard) -> Iterator[Block] | None:
+                rows = shard.table(["file_name", "tags"]).to_pylist()
+                if all(new_tags.get(row["file_name"], row["tags"] or []) == (row["tags"] or []) for row in rows):
+                    return None
+                blocks = _blocks(shard, np.arange(len(rows)), len(vocabulary))
+                return (_retagged(block, new_tags, vocabulary) for block in blocks)
+
+            _rewrite(corpus, with_new_tags)
+            return self._as_on_disk()
+
+    def _as_on_disk(self) -> Corpus:
+        """The whole, as it is on disk now."""
+        from pictopic.corpus.corpus import Corpus
+
+        return Corpus.open(self.folder)
+
+    def _check_whole(self) -> None:
+        if self._rows is not None:
+            raise ValueError("this is a part of a corpus; open the whole with Corpus.open to change it")
+        if self._url is not None:
+            raise ValueError(f"this is a copy of {self._url}: download that to a folder of yours to change it")
+
+
+def _check_names(corpus: Corpus, names: Set[str]) -> None:
+    unknown = sorted(names - set(corpus.file_names))
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is not in the collection")
+
+
+# ---- adding ----------------------------------------------------------------------------------------------------------
+
+
+def _append(
+    corpus: Corpus,
+    source: Source,
+    *,
+    new_tags: bool,
+    features_file: Any,
+    workers: Workers,
+    resume: bool,
+    strict: bool,
+    progress: Progress,
+) -> None:
+    manifest = Manifest.read(corpus.folder)
+    if source.counts is not None or source.pictures != (manifest.words is not None):
+        kind = "was made without pictures" if manifest.words is None else "was made from pictures"
+        raise ValueError(f"{corpus.folder} {kind}; the new source is of another kind")
+    known = set(corpus.file_names)
+    repeated = [(name, "already in the corpus") for name in source.rows["file_name"].to_pylist() if name in known]
+    source = replace(source.without(known), skipped=[*source.skipped, *repeated])
+    refuse_skipped(source.skipped, strict)
+    words = WordOptions() if manifest.words is None else WordOptions.from_dict(manifest.words)
+    work = Build(source, corpus.folder, Settings(words, seed=manifest.options["seed"]), workers, progress)
+    work.plan(resume, {"append": True})
+    if source.pictures:
+        shutil.copy(corpus.folder / CODEBOOK, work.building / CODEBOOK)
+        work.count()
+    skipped = work.skipped()
+    refuse_skipped(skipped, strict)
+    vocabulary = work.vocabulary(corpus.vocabulary, extend=new_tags)
+    own_features = _appended_features(work, manifest.n_features, features_file)
+    manifest.n_words = len(vocabulary)
+    already_skipped = read_skipped(corpus.folder / SKIPPED)
+    finish(work, manifest, vocabulary, own_features, list(dict.fromkeys([*already_skipped, *skipped])))
+
+
+def _appended_features(work: Build, n_wanted: int, features_file: Any) -> np.ndarray | None:
+    """The user's features of new rows: as many as the corpus has beside the computed ones, missing without a file."""
+    n_own = n_wanted - (n_features(work.settings.words.features) if work.source.pictures else 0)
+    if features_file is None:
+        return np.full((len(work.names), n_own), np.nan, np.float32) if n_own else None
+    features = read_features(features_file, work.names)
+    if features.shape[1] != n_own:
+        raise ValueError(f"{features_file} has {features.shape[1]} features, but the corpus has {n_own}")
+    return features
+
+
+# ---- rewriting shards ------------------------------------------------------------------------------------------------
+
+
+def _retagged(block: Block, tags: Mapping[str, list[str]], vocabulary: Vocabulary) -> Block:
+    before = [row_tags or [] for row_tags in block.rows["tags"].to_pylist()]
+    names = block.rows["file_name"].to_pylist()
+    after = [tags.get(name, row_tags) for name, row_tags in zip(names, before, strict=True)]
+    # What changes, and nothing else: counts that came with a source need not be those of its tags.
+    visual, annotation = block.counts[:, : vocabulary.n_pairs], block.counts[:, vocabulary.n_pairs :]
+    annotation = sparse.csr_array(annotation + vocabulary.count_tags(after) - vocabulary.count_tags(before))
+    annotation.data = np.maximum(annotation.data, 0)
+    annotation.eliminate_zeros()
+    counts = sparse.csr_array(sparse.hstack([visual, annotation], format="csr", dtype=np.int32))
+    place = block.rows.schema.get_field_index("tags")
+    rows = block.rows.set_column(place, SCHEMA.field("tags"), pa.array(after, SCHEMA.field("tags").type))
+    return Block(counts, block.features, rows)
+
+
+def _rewrite(corpus: Corpus, change: Callable[[Shard], Iterator[Block] | None]) -> None:
+    """Write what `change` makes of each shard to new ones; None: the shard stays.  The manifest comes last."""
+    manifest, shards = Manifest.read(corpus.folder), []
+    for entry in manifest.shards:
+        shard = Shard(
+            manifest.shard_folder(corpus.folder, entry), entry["n_rows"], manifest.n_words, manifest.n_features
+        )
+        changed = change(shard)
+        if changed is None:
+            shards.append(entry)
+        else:
+            # What is written gets new hashes: damage would not be found any more.
+            if wrong := damaged(corpus.folder, [entry]):
+                raise ValueError(f"{corpus.folder / wrong[0]} is damaged: it is not what was written")
+            written = write_shards(corpus.folder, manifest, changed)
+            shards += [new | {"pictures": entry["pictures"]} for new in written]
+    if shards == manifest.shards:
+        return
+    manifest.shards = shards
+    manifest.write(corpus.folder)
+    sweep(corpus.folder, manifest)
+
+
+def _blocks(shard: Shard, rows: np.ndarray, n_words: int) -> Iterator[Block]:
+    table = shard.table()
+    for start in range(0, len(rows), _CHUNK):
+        chunk = rows[start : start + _CHUNK]
+        counts = shard.counts[chunk]
+        counts.resize(len(chunk), n_words)
+        yield Block(counts, None if shard.features is None else shard.features[chunk], table.take(chunk))

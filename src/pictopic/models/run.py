@@ -1,0 +1,98 @@
+"""What belongs to one training run and not to the model: checkpoints, what Ctrl-C does, who is told of progress."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pictopic.storage import is_remote, local
+
+if TYPE_CHECKING:  # the shallow models train without torch
+    from pictopic.models.checkpoint import Checkpoint
+
+
+class Status(NamedTuple):
+    """How far a training run has come."""
+
+    epoch: int  # the current one, from 1 on
+    max_iter: int  # epochs at most
+    done: int  # documents seen in all epochs
+    total: int  # documents to see at most; once training has ended, `done`
+    loss: float  # -log p per document in the current epoch
+    score: float | None  # held-out score of the last epoch, larger is better
+    best_score: float | None
+
+
+@dataclass
+class Run:
+    """One training run: the argument `run` of the estimators' `fit`.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint, optional
+        Where the run's state is saved, and where a state to resume from is looked for.
+    raise_on_interrupt : bool, default=False
+        What Ctrl-C does.  False: `fit` returns the best model so far.  True: a checkpoint is written and the
+        KeyboardInterrupt goes on.
+    finish : bool, default=False
+        Do not train: end with the best model of the checkpoint.
+    report : callable, optional
+        Called with `stage` and a `Status` after each minibatch and each epoch.
+    stage : str, default=""
+        Name of this training among several.
+
+    Examples
+    --------
+    >>> from pictopic import DocNADE
+    >>> from pictopic.models.run import Run
+    >>> epochs = []
+    >>> run = Run(report=lambda stage, status: epochs.append(status.epoch))
+    >>> model = DocNADE(n_components=2, max_iter=3, random_state=0).fit([[2, 1], [1, 2]], run=run)
+    >>> max(epochs), model.stop_reason_
+    (3, 'max_iter')
+    """
+
+    checkpoint: Checkpoint | None = None
+    raise_on_interrupt: bool = False
+    finish: bool = False
+    report: Callable[[str, Status], None] | None = None
+    stage: str = ""
+
+    def part(self, name: str) -> Run:
+        """The same for one of several trainings, with checkpoints in a sub-folder of this name."""
+        return replace(self, checkpoint=self.checkpoint and self.checkpoint.below(name), stage=name)
+
+    def for_workers(self) -> Run:
+        """The same for processes elsewhere, which cannot report to this one or be interrupted by its user."""
+        checkpoint = self.checkpoint
+        if checkpoint is not None and not is_remote(checkpoint.folder):
+            checkpoint = replace(checkpoint, folder=Path(local(checkpoint.folder)).absolute())
+        return replace(self, checkpoint=checkpoint, raise_on_interrupt=False, report=None)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Put off signals that raise exceptions (Ctrl-C) until the block has ended.
+
+    A checkpoint of half a step could not be resumed to the same model.
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals are handled elsewhere
+        yield
+        return
+    received: list[tuple[int, Any]] = []
+    current = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: handler for number, handler in current.items() if callable(handler)}
+    for number in handlers:
+        signal.signal(number, lambda *arguments: received.append(arguments))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    for number, frame in received[:1]:
+        handlers[number](number, frame)

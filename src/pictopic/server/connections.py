@@ -1,0 +1,233 @@
+"""Connections of clients: how many there may be, and how long one may keep us waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import h11
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from pictopic.server.problems import MEDIA_TYPE, ProblemError
+from pictopic.server.security import HEALTH, SECURITY_HEADERS
+
+try:
+    import resource
+except ImportError:  # Windows has no such limit
+    resource = None  # type: ignore[assignment]
+
+_MOST = 512  # connections
+_BACKLOG = 128  # connections that wait to be accepted
+_USUALLY_OPEN = 32  # files of a process, where they cannot be counted
+
+
+@dataclass(frozen=True)
+class ConnectionLimits:
+    """How many connections a process takes, and how long it waits for them.
+
+    Parameters
+    ----------
+    max_connections : int, default=512
+        More than these push out the one that has kept the server waiting longest.
+    backlog : int, default=128
+        Connections that wait to be accepted; as many may be accepted at once, before one is pushed out.
+    reserve : int, default=16
+        Connections above `max_connections`, for health checks while all others are being answered.
+    head_seconds : float, default=10
+        For the head of a request to arrive, from the beginning of the connection or the end of the last answer.
+    read_seconds : float, default=30
+        For the client to take up what was sent to it.
+    """
+
+    max_connections: int = _MOST
+    backlog: int = _BACKLOG
+    reserve: int = 16
+    head_seconds: float = 10.0
+    read_seconds: float = 30.0
+
+    @classmethod
+    def of_process(cls, **options: Any) -> ConnectionLimits:
+        """As many as the process may still open files: half for connections, the rest for those that come and files.
+
+        Examples
+        --------
+        >>> from pictopic.server.connections import ConnectionLimits
+        >>> 0 < ConnectionLimits.of_process().max_connections <= 512
+        True
+        """
+        free = _free_files()
+        if free is None:
+            return cls(**options)
+        backlog = max(1, min(_BACKLOG, free // 4))
+        n = max(2, min(_MOST, free // 2))
+        return cls(max_connections=n, backlog=backlog, reserve=max(1, min(16, n // 8)), **options)
+
+
+def _free_files() -> int | None:
+    """How many files the process may still open; None: there is no bound."""
+    if resource is None:
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit == resource.RLIM_INFINITY:
+        return None
+    for folder in ("/proc/self/fd", "/dev/fd"):
+        try:
+            return limit - len(os.listdir(folder))
+        except OSError:
+            continue
+    return limit - _USUALLY_OPEN
+
+
+class Connection(H11Protocol):
+    """A client's connection, closed when the client keeps the server waiting.
+
+    uvicorn bounds the time between requests only: a client that sends half a head, or does not read its answer, would
+    keep a file descriptor for ever.
+
+    Parameters
+    ----------
+    limits : ConnectionLimits
+    **options
+        uvicorn's.
+    """
+
+    def __init__(self, *, limits: ConnectionLimits, **options: Any):
+        super().__init__(**options)
+        self.limits = limits
+        self._is_answering = False
+        self._since = 0.0  # when the last request began or ended
+        self._head_clock: asyncio.TimerHandle | None = None
+        self._read_clock: asyncio.TimerHandle | None = None
+
+    @property
+    def waits_for_client(self) -> bool:
+        """Whether there is nothing to do until the client sends more."""
+        return not self._is_answering or self.cycle.more_body
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a connection, if need be in the place of another."""
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        self._watch()
+        if len(self.connections) > self.limits.max_connections:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        others = [
+            own for own in self.connections
+            if isinstance(own, Connection) and own is not self and not own.transport.is_closing()
+        ]  # fmt: skip
+        if len(others) < self.limits.max_connections:
+            return  # others are just being closed
+        waiting = [own for own in others if own.waits_for_client]
+        if waiting:
+            # Those without a request first: who is sending a body may have nearly done.
+            min(waiting, key=lambda own: (own._is_answering, own._since)).transport.abort()
+        elif len(others) < self.limits.max_connections + self.limits.reserve:
+            self.app = _only_health(self.app)
+        else:
+            self.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what the client sends."""
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        super().on_response_complete()
+        if self.transport.is_closing() and self.transport.get_write_buffer_size():
+            self._start_read_clock()
+        self._watch()
+
+    def _watch(self) -> None:
+        """Let the clock run while there is no request."""
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        if is_answering != self._is_answering:
+            self._is_answering, self._since = is_answering, self.loop.time()
+        if is_answering:
+            _stop(self._head_clock)
+            self._head_clock = None
+        elif self._head_clock is None and not self.transport.is_closing():
+            self._head_clock = self.loop.call_later(self.limits.head_seconds, self._too_late)
+
+    def _too_late(self) -> None:
+        if self.conn.our_state is h11.IDLE and self.conn.trailing_data[0]:
+            self._refuse(ProblemError(408, f"no request within {self.limits.head_seconds:g} seconds"))
+        self._drop()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection between two requests."""
+        self._drop()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP."""
+        self._refuse(ProblemError(400, msg))
+        self._drop()
+
+    def _refuse(self, error: ProblemError) -> None:
+        """Answer without an application."""
+        content = json.dumps(error.problem().model_dump(exclude_defaults=True)).encode()
+        headers = {"Content-Type": MEDIA_TYPE, "Content-Length": str(len(content)), "Connection": "close"}
+        try:
+            for event in (
+                h11.Response(status_code=error.status_code, headers=list((headers | SECURITY_HEADERS).items())),
+                h11.Data(data=content),
+                h11.EndOfMessage(),
+            ):
+                self.transport.write(self.conn.send(event) or b"")
+        except h11.LocalProtocolError:
+            pass  # an answer has begun already
+
+    def _drop(self) -> None:
+        """Close it; what the client has not taken up by now is lost."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        else:
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        """Wait until the client has read, but not for ever."""
+        super().pause_writing()
+        self._start_read_clock()
+
+    def resume_writing(self) -> None:
+        """Go on: the client has read."""
+        _stop(self._read_clock)
+        self._read_clock = None
+        super().resume_writing()
+
+    def _start_read_clock(self) -> None:
+        if self._read_clock is None:
+            self._read_clock = self.loop.call_later(self.limits.read_seconds, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        _stop(self._head_clock)
+        _stop(self._read_clock)
+        super().connection_lost(exc)
+
+
+def _stop(clock: asyncio.TimerHandle | None) -> None:
+    if clock is not None:
+        clock.cancel()
+
+
+def _only_health(app: Callable[..., Any]) -> ASGIApp:
+    """An application that tells whether the server is up, and nothing else."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == HEALTH:
+            await app(scope, receive, send)
+            return
+        error = ProblemError(
+            429, "too many connections", headers={"Retry-After": "1", "Connection": "close"} | SECURITY_HEADERS
+        )
+        await error.response()(scope, receive, send)
+
+    return answer

@@ -1,0 +1,79 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.processes import ended, session, start
+
+_SLEEPING = """
+import sys, time
+from pathlib import Path
+from pictopic.corpus.pieces import in_processes
+
+def sleep(folder, number):
+    (Path(folder) / str(number)).touch()
+    time.sleep(0.05 if number < 4 else 600)
+
+if __name__ == "__main__":
+    for _ in in_processes(sleep, ((sys.argv[1], number) for number in range(9)), 2):
+        pass
+"""
+
+
+@pytest.fixture
+def sleeping(tmp_path):
+    """A process with two workers that would sleep for ten minutes."""
+    script = tmp_path / "sleeping.py"
+    script.write_text(_SLEEPING)
+    (tmp_path / "begun").mkdir()
+    process = start([sys.executable, str(script), str(tmp_path / "begun")], start_new_session=True)
+    while process.poll() is None and not (tmp_path / "begun" / "5").exists():
+        time.sleep(0.05)
+    assert len(session(process.pid)) >= 3
+    yield process
+    if session(process.pid):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_workers_end_with_their_parent(sleeping, number):
+    os.kill(sleeping.pid, number)
+    sleeping.wait(20)
+    assert ended(sleeping.pid)
+
+
+def test_ctrl_c_in_a_terminal_reaches_workers_and_is_left_to_the_parent(sleeping):
+    os.killpg(sleeping.pid, signal.SIGINT)
+    _, errors = sleeping.communicate(timeout=20)
+    assert ended(sleeping.pid)
+    assert errors.count("KeyboardInterrupt") == 1, errors
+
+
+def test_a_worker_that_is_begun_after_its_parent_was_killed_ends_at_once():
+    code = "from pictopic.processes import begin_worker; import time; begin_worker(1 << 22); time.sleep(600)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 1
+
+
+def test_a_worker_that_never_got_a_task_ends_with_its_parent(tmp_path):
+    script = tmp_path / "one_task.py"
+    script.write_text(
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from pictopic.corpus.pieces import in_processes\n"
+        "def sleep(path):\n"
+        "    Path(path).touch()\n"
+        "    time.sleep(600)\n"
+        "if __name__ == '__main__':\n"
+        "    list(in_processes(sleep, [(sys.argv[1],)], 3))\n"
+    )
+    process = start([sys.executable, str(script), str(tmp_path / "begun")], start_new_session=True)
+    while process.poll() is None and not (tmp_path / "begun").exists():
+        time.sleep(0.05)
+    time.sleep(2)  # the other two are waiting by now
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(20)
+    assert ended(process.pid)
