@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow lint bench docs clean
+.PHONY: demo test test-slow campaign lint bench docs clean
 
 demo: $(STAMP)
 	$(BIN)/pictopic demo
@@ -13,7 +13,18 @@ test: lint
 	$(BIN)/pytest -m "not slow" -n auto --dist loadgroup
 
 test-slow: $(STAMP)
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow $(TESTS)
+
+# Robustness at full size: hours, never in CI.  Goes on where it was stopped; docs/robustness.md says what it does.
+KILLS ?= 1000
+DAMAGED ?= 2000
+FILES ?= 10000
+ROUNDS ?= 500
+SOAK ?= 600
+SEED ?= 0
+campaign: $(STAMP)
+	$(BIN)/python -m tests.campaigns --kills $(KILLS) --damaged $(DAMAGED) --files $(FILES) --rounds $(ROUNDS) \
+	    --soak $(SOAK) --seed $(SEED) --out build/campaigns/seed-$(SEED)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
