@@ -77,3 +77,17 @@ def test_a_worker_that_never_got_a_task_ends_with_its_parent(tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.wait(20)
     assert ended(process.pid)
+
+
+def test_names_left_by_a_process_that_was_stopped_are_removed_without_a_word(tmp_path):
+    code = (
+        "import sys\n"
+        "from joblib.externals.loky.backend import resource_tracker\n"
+        "from pictopic.processes import worker_options\n"
+        "worker_options()\n"
+        "resource_tracker.register(sys.argv[1], 'folder')\n"
+    )
+    (tmp_path / "left").mkdir()
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "left")], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert not (tmp_path / "left").exists()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 _EVERY = 1.0  # seconds between two looks at the parent
+_TRACKER_FILTER = "ignore:resource_tracker"
 
 
 def worker_options() -> dict[str, Any]:
@@ -26,6 +27,10 @@ def worker_options() -> dict[str, Any]:
     ...     Parallel()(delayed(abs)(number) for number in (-1, -2))
     [1, 2]
     """
+    # A process that is stopped while it starts workers leaves names behind, which the tracker of joblib removes.  That
+    # it says so is of no use to anybody; the tracker is a process of its own and takes its filters from here.
+    filters = [*os.environ.get("PYTHONWARNINGS", "").split(","), _TRACKER_FILTER]
+    os.environ["PYTHONWARNINGS"] = ",".join(dict.fromkeys(filter(None, filters)))
     return {"initializer": begin_worker, "initargs": (os.getpid(),)}
 
 
