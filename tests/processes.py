@@ -1,8 +1,11 @@
 """Starting other processes in tests."""
 
+import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -36,3 +39,30 @@ def ended(leader, seconds=20.0):
     while session(leader) and time.monotonic() < end:
         time.sleep(0.1)
     return not session(leader)
+
+
+@contextmanager
+def alarm(seconds: int) -> Iterator[None]:
+    """An AssertionError for a block that waits for ever."""
+
+    def ring(number: int, frame: object) -> None:
+        raise AssertionError(f"still waiting after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def pipe_in_place_of(path: Path) -> Iterator[None]:
+    """A named pipe that nobody writes to, instead of a file."""
+    content = path.read_bytes()
+    path.unlink()
+    os.mkfifo(path)
+    yield
+    path.unlink()
+    path.write_bytes(content)

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from pictopic.files import check_regular
+
 MAX_COUNT = 2**40  # rows, words, bytes: no collection has more
 MAX_NUMBER = 1e30  # what is learnt is far smaller; its square still is a float64
 _MAX_TEXT = 10_000  # characters of a name
@@ -138,6 +140,7 @@ def is_finite_tree(value: Any) -> bool:
 def read_arrays(path: Path, max_bytes: int = 1 << 32) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Arrays and metadata of a safetensors file; a ValueError that names the file, if it is damaged or too large."""
     try:
+        check_regular(path)
         if path.stat().st_size > max_bytes:
             raise ValueError(f"it has more than {max_bytes} bytes")
         content = path.read_bytes()

@@ -90,6 +90,22 @@ def _csv_cell(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
 
 
+def check_regular(path: Path) -> None:
+    """Refuse what exists but is no file: a pipe or a device in a folder from elsewhere would be read for ever.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from pictopic.files import check_regular
+    >>> check_regular(Path("/dev/zero"))
+    Traceback (most recent call last):
+        ...
+    ValueError: /dev/zero is not a file
+    """
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is not a file")
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object; a ValueError names the file and what is wrong, whatever is in it.
 

@@ -131,6 +131,14 @@ def test_an_unfinished_build_with_other_options_is_not_resumed(photos, tmp_path)
         Corpus.build(photos, tmp_path / "corpus", **WORDS | {"n_words": 5}, resume=True)
 
 
+def test_a_codebook_of_a_build_that_was_killed_at_its_end_is_not_mistaken_for_that_of_another(photos, tmp_path, rng):
+    whole = Corpus.build(photos, tmp_path / "whole", **WORDS)
+    (tmp_path / "corpus").mkdir()
+    Codebook(rng.random_sample((6, 128)).astype(np.float32)).save(tmp_path / "corpus" / "codebook.safetensors")
+    corpus = Corpus.build(photos, tmp_path / "corpus", **WORDS)
+    np.testing.assert_array_equal(corpus.codebook.centres, whole.codebook.centres)
+
+
 @pytest.mark.parametrize("change", [{}, {"n_words": 5, "resume": True}, {"random_state": 1, "resume": True}])
 def test_a_corpus_is_not_overwritten(photos, tmp_path, change):
     Corpus.build(photos, tmp_path / "corpus", **WORDS)

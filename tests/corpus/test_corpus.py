@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -5,6 +7,7 @@ from PIL import Image
 
 from pictopic import Corpus, DeepDocNADE, SupDocNADE
 from tests.corpus.conftest import WORDS, write_metadata, write_pictures
+from tests.processes import alarm, pipe_in_place_of
 
 # ---- contents --------------------------------------------------------------------------------------------------------
 
@@ -195,6 +198,42 @@ def test_a_file_that_was_cut_off_is_found_out(corpus, name):
     path.write_bytes(path.read_bytes()[:-4])
     with pytest.raises(ValueError, match="damaged"):
         Corpus.open(corpus.folder)
+
+
+def test_a_vocabulary_in_which_a_word_was_changed_is_found_out(corpus):
+    path = corpus.folder / "vocabulary.json"
+    path.write_text(path.read_text().replace("tag1", "tag9"))
+    with pytest.raises(ValueError, match=r"vocabulary\.json is damaged: it is not what was written"):
+        Corpus.open(corpus.folder)
+
+
+def test_a_codebook_in_which_a_bit_was_changed_is_found_out(corpus):
+    path = corpus.folder / "codebook.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"codebook\.safetensors is damaged: it is not what was written"):
+        _ = Corpus.open(corpus.folder).codebook
+
+
+def test_a_codebook_that_is_missing_is_found_out(corpus):
+    (corpus.folder / "codebook.safetensors").unlink()
+    with pytest.raises(ValueError, match=r"codebook\.safetensors is missing"):
+        _ = Corpus.open(corpus.folder).codebook
+
+
+def read_everything(folder):
+    opened = Corpus.open(folder)
+    return opened.vocabulary, opened.codebook, opened.table(), opened.X, opened.global_features
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_in_place_of_any_file_is_not_waited_for(corpus):
+    files = [path for path in corpus.folder.rglob("*") if path.is_file() and path.name not in (".lock", "skipped.csv")]
+    assert len(files) == 9
+    for path in files:
+        with pipe_in_place_of(path), alarm(20), pytest.raises(ValueError, match=path.name):
+            read_everything(corpus.folder)
 
 
 def test_a_newer_corpus_is_refused(corpus):

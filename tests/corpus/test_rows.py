@@ -84,6 +84,14 @@ def test_a_description_that_makes_no_sense_is_refused(tmp_path, meta):
         CountsOnDisk(tmp_path)
 
 
+def test_a_header_that_is_no_python_literal_is_refused(tmp_path):
+    CountsOnDisk.write(tmp_path, [sparse.csr_array([[1, 2]])], 2)
+    path = tmp_path / "indptr.npy"
+    path.write_bytes(path.read_bytes().replace(b"}", b"]", 1))
+    with pytest.raises(ValueError, match=r"indptr\.npy is damaged"):
+        CountsOnDisk(tmp_path)
+
+
 def test_a_header_that_claims_more_than_the_file_has_is_refused_before_memory_is_asked_for(tmp_path):
     write(tmp_path, sparse.csr_array(np.eye(5, dtype=int)))
     (tmp_path / "counts.json").write_text('{"shape": [5, 5], "n_entries": 200000000000}')

@@ -13,6 +13,7 @@ import pytest
 
 import pictopic
 from pictopic import DeepDocNADE, DocNADE, SupDeepDocNADE, SupDocNADE
+from tests.processes import alarm, pipe_in_place_of
 
 
 def fitted(topics, kind=SupDocNADE, **options):
@@ -193,6 +194,16 @@ def test_damaged_tampered_or_newer_model_gives_a_clear_error(topics, tmp_path, d
     damage(tmp_path / "model")
     with pytest.raises(ValueError, match=message):
         pictopic.load(tmp_path / "model")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(topics, tmp_path):
+    DocNADE(max_iter=1, n_components=2).fit(topics[0]).save(tmp_path / "model")
+    files = [path for path in (tmp_path / "model").iterdir() if path.suffix == ".safetensors" or path.stem == "config"]
+    assert len(files) == 2
+    for path in files:
+        with pipe_in_place_of(path), alarm(20), pytest.raises(ValueError, match=r"is not a file|there is no"):
+            pictopic.load(tmp_path / "model")
 
 
 def test_a_saved_model_is_replaced_under_a_lock(topics, tmp_path):

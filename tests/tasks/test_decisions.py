@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pictopic.tasks import decisions as module
 from pictopic.tasks.decisions import Decision, Decisions
+from tests.processes import alarm
 
 
 @pytest.fixture
@@ -310,3 +311,13 @@ def test_another_reader_sees_what_was_added_meanwhile(path):
     assert other.decided("sea") == {"1.jpg"}
     other.add("1.jpg", "sea", "rejected")
     assert one.counts() == {"accepted": 0, "rejected": 1}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_in_place_of_the_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "decisions.jsonl")
+    decisions = Decisions(tmp_path / "decisions.jsonl")
+    with alarm(20), pytest.raises(ValueError, match=r"decisions\.jsonl is not a file"):
+        decisions.newest()
+    with alarm(20), pytest.raises(ValueError, match=r"decisions\.jsonl is not a file"):
+        decisions.add("a.jpg", "sea", "accepted")

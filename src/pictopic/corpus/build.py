@@ -30,6 +30,7 @@ from pictopic.corpus.store import (
     write_shards,
 )
 from pictopic.files import csv_text, write_bytes
+from pictopic.storage import sha256
 from pictopic.words.codebook import Codebook
 from pictopic.words.global_features import n_features
 from pictopic.words.vocabulary import Vocabulary
@@ -144,9 +145,11 @@ def finish(
     root = os.path.realpath(work.source.folder)
     where = os.path.relpath(root, os.path.realpath(folder)) if work.source.pictures else None
     manifest.shards += [shard | {"pictures": where} for shard in new]
-    if (work.building / CODEBOOK).is_file() and not (folder / CODEBOOK).is_file():
+    if work.source.pictures and manifest.codebook_sha256 is None:  # pictures that are added have the codebook there is
         os.replace(work.building / CODEBOOK, folder / CODEBOOK)
+        manifest.codebook_sha256 = sha256(folder / CODEBOOK)
     vocabulary.save(folder / VOCABULARY)
+    manifest.vocabulary_sha256 = vocabulary.sha256
     write_skipped(folder / SKIPPED, skipped)
     manifest.write(folder)
     sweep(folder, manifest)

@@ -35,7 +35,7 @@ from pictopic.corpus.store import (
     publish,
 )
 from pictopic.files import is_relative
-from pictopic.storage import Store, cache_folder, is_remote, local
+from pictopic.storage import Store, cache_folder, is_remote, local, sha256
 from pictopic.words.codebook import Codebook
 from pictopic.words.extract import Extractor, WordOptions
 from pictopic.words.tags import TagRules
@@ -282,7 +282,10 @@ class Corpus(EditMixin):
         n_annotations = self._manifest.n_words - stored.n_pairs
         if not 0 <= n_annotations <= stored.n_annotation_words:
             raise ValueError(f"{self.folder / VOCABULARY} is damaged: it should have {self._manifest.n_words} words")
-        return Vocabulary(stored.n_visual_words, stored.n_regions, stored.annotations[:n_annotations])
+        vocabulary = Vocabulary(stored.n_visual_words, stored.n_regions, stored.annotations[:n_annotations])
+        if vocabulary.sha256 != self._manifest.vocabulary_sha256:
+            raise ValueError(f"{self.folder / VOCABULARY} is damaged: it is not what was written")
+        return vocabulary
 
     @property
     def options(self) -> WordOptions | None:
@@ -293,8 +296,14 @@ class Corpus(EditMixin):
     @cached_property
     def codebook(self) -> Codebook | None:
         """The visual words; None if there were no pictures."""
-        path = self.folder / CODEBOOK
-        return Codebook.load(path) if path.is_file() else None
+        path, expected = self.folder / CODEBOOK, self._manifest.codebook_sha256
+        if expected is None:
+            return None
+        if not path.is_file():
+            raise ValueError(f"{path} is missing: take it from a copy, or build the corpus again")
+        if sha256(path) != expected:
+            raise ValueError(f"{path} is damaged: it is not what was written")
+        return Codebook.load(path)
 
     @property
     def extractor(self) -> Extractor:

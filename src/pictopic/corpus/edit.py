@@ -7,7 +7,6 @@ corpus do so one after the other, and neither loses what the other did.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
@@ -197,8 +196,8 @@ def _append(
     words = WordOptions() if manifest.words is None else WordOptions.from_dict(manifest.words)
     work = Build(source, corpus.folder, Settings(words, seed=manifest.options["seed"]), workers, progress)
     work.plan(resume, {"append": True})
-    if source.pictures:
-        shutil.copy(corpus.folder / CODEBOOK, work.building / CODEBOOK)
+    if source.pictures and corpus.codebook is not None:
+        corpus.codebook.save(work.building / CODEBOOK)
         work.count()
     skipped = work.skipped()
     refuse_skipped(skipped, strict)

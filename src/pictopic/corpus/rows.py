@@ -243,8 +243,8 @@ def map_rows(path: Path, shape: tuple[int, ...], dtype: str) -> MappedRows:
             if n_bytes <= _IN_MEMORY:
                 return MappedRows(np.fromfile(file, expected, n_bytes // expected.itemsize).reshape(shape))
         return MappedRows(np.memmap(path, expected, "r", start, shape))
-    except (OSError, ValueError, EOFError, SyntaxError, TypeError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
+    except Exception as error:  # the header is a Python literal: reading a damaged one raises anything
+        raise ValueError(f"{path} is damaged: {' '.join(str(error).split())}") from None
 
 
 class _Parts:

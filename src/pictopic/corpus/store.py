@@ -24,7 +24,7 @@ from scipy import sparse
 
 from pictopic.corpus.npy import NpyWriter
 from pictopic.corpus.rows import CountsOnDisk, MappedRows, map_rows
-from pictopic.files import is_inside, lock, read_json, sync_folder, sync_tree, write_text
+from pictopic.files import check_regular, is_inside, lock, read_json, sync_folder, sync_tree, write_text
 from pictopic.storage import Store, cache_folder, sha256
 
 FORMAT_VERSION = 2
@@ -67,6 +67,8 @@ class Manifest:
     multi_label: bool
     words: dict[str, Any] | None  # WordOptions; None: the counts were not made from pictures
     source: str  # fingerprint
+    vocabulary_sha256: str = ""  # of the first n_words words: those beyond are of a change that was cut off
+    codebook_sha256: str | None = None  # of its file; None: the counts were not made from pictures
     options: dict[str, Any] = field(default_factory=dict)  # all others of the build
     versions: dict[str, str] = field(default_factory=dict)
     # Of each: name, n_rows, sha256 of its files, and pictures, their folder as seen from the corpus' folder.
@@ -128,6 +130,8 @@ _CHECKS = {
     "multi_label": lambda value: isinstance(value, bool),
     "words": lambda value: value is None or isinstance(value, dict),
     "source": lambda value: isinstance(value, str),
+    "vocabulary_sha256": lambda value: isinstance(value, str),
+    "codebook_sha256": lambda value: value is None or isinstance(value, str),
     "options": lambda value: isinstance(value, dict) and _is_int(value.get("seed"), 2**63),
     "versions": lambda value: isinstance(value, dict),
     "shards": lambda value: (
@@ -257,6 +261,7 @@ class Shard:
 
 
 def _read_rows(path: Path, n_rows: int, columns: list[str] | None) -> pa.Table:
+    check_regular(path)
     with pq.ParquetFile(path) as file:
         about = file.metadata
         if about.num_rows != n_rows or not file.schema_arrow.equals(SCHEMA):

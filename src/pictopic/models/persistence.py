@@ -23,7 +23,7 @@ from safetensors.numpy import save as tensor_bytes
 
 import pictopic
 from pictopic.checks import parse_arrays, shown
-from pictopic.files import lock_beside, read_json, read_unchanged, write_bytes, write_text
+from pictopic.files import check_regular, lock_beside, read_json, read_unchanged, write_bytes, write_text
 from pictopic.models.config_checks import LEARNT, MODELS, check_learnt, check_options, check_seconds, names_array
 from pictopic.models.tree import WordTree
 from pictopic.storage import is_remote, local, readable, written
@@ -121,6 +121,7 @@ def load(folder: str | os.PathLike[str]) -> Any:
 
 def _identity(folder: Path) -> bytes | None:
     """What changes when another model is saved to a folder."""
+    check_regular(folder / _CONFIG)
     try:
         return (folder / _CONFIG).read_bytes()
     except OSError:

@@ -17,7 +17,16 @@ from pictopic.checks import array, read_arrays, section, shown, whole
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.stages import BUILDING
 from pictopic.corpus.store import SHARDS, Manifest
-from pictopic.files import fresh_folder, lock_beside, read_json, read_unchanged, recovered, replace_folder, write_text
+from pictopic.files import (
+    check_regular,
+    fresh_folder,
+    lock_beside,
+    read_json,
+    read_unchanged,
+    recovered,
+    replace_folder,
+    write_text,
+)
 from pictopic.models.persistence import load as load_network
 from pictopic.models.persistence import save_files as save_network
 from pictopic.picture_model.integrity import ModelFiles, checksum, table_of
@@ -201,6 +210,7 @@ def _read_corpus(folder: Path, pictures: Path | None) -> Corpus:
 
 def _read_rows(path: Path, n_rows: int) -> np.ndarray:
     """Numbers of rows of a corpus with `n_rows` rows."""
+    check_regular(path)
     try:
         # Mapped: the header may promise more than the file holds, and memory would be taken for it.
         rows = np.load(path, mmap_mode="r", allow_pickle=False)

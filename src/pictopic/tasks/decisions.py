@@ -14,7 +14,7 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
-from pictopic.files import sync_folder
+from pictopic.files import check_regular, sync_folder
 from pictopic.words.tags import normalise_tag
 
 try:
@@ -98,6 +98,7 @@ class Decisions:
             raise ValueError("a tag must have at least one letter")
         if decision not in _WORDS:
             raise ValueError(f"a decision is one of {', '.join(_WORDS)}, got {decision!r}")
+        check_regular(self.path)
         with self._lock, open(self.path, "a+b", buffering=0) as file, _locked(file):
             self._read(file)
             if self._word(file_name, tag) != decision:
@@ -173,6 +174,7 @@ class Decisions:
     @contextmanager
     def _current(self) -> Iterator[None]:
         """Know what others have added."""
+        check_regular(self.path)
         with self._lock:
             try:
                 with open(self.path, "rb", buffering=0) as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -173,6 +174,11 @@ class Vocabulary:
             "n_regions": self.n_regions,
             "annotations": list(self.annotations),
         }
+
+    @property
+    def sha256(self) -> str:
+        """A fingerprint of the words and their order."""
+        return hashlib.sha256(json.dumps(self._content()).encode()).hexdigest()
 
     def save(self, path: str | Path) -> None:
         """Write the vocabulary to a JSON file."""
