@@ -5,13 +5,14 @@ import resource
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from contextlib import ExitStack
 
 import pytest
 
 from pictopic.server.connections import ConnectionLimits
-from tests.server.conftest import connect, read_all, running, send_raw
+from tests.server.conftest import connect, picture, read_all, running, send_raw
 
 # What is made once takes long: one process makes it for all.
 pytestmark = pytest.mark.xdist_group("server")
@@ -91,6 +92,61 @@ def test_who_does_not_read_the_answer_is_cut_off(folder):
         except OSError:
             return
     raise AssertionError("the connection is still open")
+
+
+MANY = b"GET /api/v1/pictures?limit=1000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 400  # answers: more than buffers hold
+
+
+def is_answered(address):
+    """Whether there is an answer within a while, long before those that do not read are cut off."""
+    until = time.monotonic() + 15
+    while time.monotonic() < until:
+        try:
+            return n_tags(address) > 3
+        except urllib.error.HTTPError:
+            time.sleep(0.2)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("limits", "n"),
+    [
+        (ConnectionLimits(max_unread=2, read_seconds=60), 4),
+        (ConnectionLimits(max_connections=2, reserve=1, read_seconds=60), 2),
+    ],
+    ids=["of requests", "of connections"],
+)
+def test_who_does_not_read_takes_nobodys_place(folder, limits, n):
+    with running(folder, limits, max_requests=4) as address, ExitStack() as stack:
+        for _ in range(n):
+            stack.enter_context(connect(address)).sendall(MANY)
+        time.sleep(3)
+        assert is_answered(address)
+
+
+CHUNKED = (
+    b"POST /api/v1/annotate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n"
+)
+START = b'--x\r\nContent-Disposition: form-data; name="a"; filename="a.png"\r\n\r\n'
+
+
+def test_a_body_of_many_tiny_chunks_is_refused(folder):
+    request = CHUNKED + b"%x\r\n%b\r\n" % (len(START), START) + b"1\r\na\r\n" * 2000  # and more is to come
+    with running(folder) as address:
+        assert send_raw(address, request).startswith(b"HTTP/1.1 400 ")
+        assert is_up(address)
+
+
+def test_a_body_of_chunks_is_read(folder):
+    body = START + picture(kind="PNG", size=(400, 400)) + b"\r\n--x--\r\n"
+    few = b"".join(b"1\r\n%c\r\n" % byte for byte in body[:900])
+    others = [body[k : k + 256] for k in range(900, len(body), 256)]
+    assert len(others) > 1000
+    many = b"".join(b"%x\r\n%b\r\n" % (len(own), own) for own in others)
+    request = CHUNKED.replace(b"Host:", b"Connection: close\r\nHost:") + few + many + b"0\r\n\r\n"
+    with running(folder) as address:
+        assert send_raw(address, request).startswith(b"HTTP/1.1 200 ")
 
 
 def test_what_is_not_http_is_a_problem(hasty):

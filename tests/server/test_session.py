@@ -3,8 +3,10 @@
 import time
 
 import pytest
+from starlette.datastructures import Headers
 
 from pictopic.server import throttle
+from pictopic.server.session import given_cookie
 from tests.server.conftest import check_problem, served
 
 # What is made once takes long: one process makes it for all.
@@ -77,6 +79,23 @@ def test_a_wrong_token_takes_a_while_and_the_next_one_longer(folder):
 )
 def test_a_wrong_cookie_is_refused(client, cookie):
     check_problem(client.get("/api/v1/tags", headers={"Cookie": cookie}), 401, "unauthorized")
+
+
+def test_a_long_cookie_keeps_nobody_waiting():
+    start = time.monotonic()
+    given_cookie(Headers({"cookie": 'pictopic_session="' + '\\"' * 30_000 + '"'}))
+    assert time.monotonic() - start < 0.5
+
+
+@pytest.mark.parametrize("others", ["a=1; {}; b=2", "{};", " {} ", "a b=[1]; {}", 'a="; {}', "é=ü;{}", "=; ;; {}"])
+def test_the_cookie_is_found_among_others(others):
+    cookie = others.format("pictopic_session=0123abcd")
+    assert given_cookie(Headers(raw=[(b"cookie", cookie.encode())])) == b"0123abcd"
+
+
+@pytest.mark.parametrize("cookie", ["", ";", "a=1", "pictopic_session", "pictopic_session=", "xpictopic_session=1"])
+def test_without_the_cookie_there_is_none(cookie):
+    assert given_cookie(Headers({"cookie": cookie})) == b""
 
 
 def test_pages_of_other_sites_cannot_sign_in(client):

@@ -24,6 +24,8 @@ except ImportError:  # Windows has no such limit
 _MOST = 512  # connections
 _BACKLOG = 128  # connections that wait to be accepted
 _USUALLY_OPEN = 32  # files of a process, where they cannot be counted
+_UNREAD = 64  # connections whose clients do not take up their answers
+_FEW_CHUNKS, _SMALL_CHUNK = 1000, 256  # chunks of a body that may be of any size; bytes of the others, on average
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class ConnectionLimits:
         Connections that wait to be accepted; as many may be accepted at once, before one is pushed out.
     reserve : int, default=16
         Connections above `max_connections`, for health checks while all others are being answered.
+    max_unread : int, default=64
+        Connections whose clients do not take up their answers: more push out the one that has not for longest.
     head_seconds : float, default=10
         For the head of a request to arrive, from the beginning of the connection or the end of the last answer.
     read_seconds : float, default=30
@@ -47,6 +51,7 @@ class ConnectionLimits:
     max_connections: int = _MOST
     backlog: int = _BACKLOG
     reserve: int = 16
+    max_unread: int = _UNREAD
     head_seconds: float = 10.0
     read_seconds: float = 30.0
 
@@ -65,7 +70,13 @@ class ConnectionLimits:
             return cls(**options)
         backlog = max(1, min(_BACKLOG, free // 4))
         n = max(2, min(_MOST, free // 2))
-        return cls(max_connections=n, backlog=backlog, reserve=max(1, min(16, n // 8)), **options)
+        return cls(
+            max_connections=n,
+            backlog=backlog,
+            reserve=max(1, min(16, n // 8)),
+            max_unread=min(_UNREAD, n // 2),
+            **options,
+        )
 
 
 def _free_files() -> int | None:
@@ -81,6 +92,29 @@ def _free_files() -> int | None:
         except OSError:
             continue
     return limit - _USUALLY_OPEN
+
+
+class _Parser(h11.Connection):
+    """h11's, for chunks that are worth their work.
+
+    Each of them is parsed while everybody waits: with four bodies in chunks of one byte, that was up to five seconds.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any):
+        super().__init__(*arguments, **options)
+        self._n_chunks = self._n_bytes = 0
+
+    def next_event(self) -> Any:
+        """What comes next."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._n_chunks = self._n_bytes = 0
+        elif isinstance(event, h11.Data):
+            self._n_chunks += event.chunk_start
+            self._n_bytes += len(event.data)
+            if self._n_bytes < _SMALL_CHUNK * (self._n_chunks - _FEW_CHUNKS):
+                raise h11.RemoteProtocolError("the chunks of the body are too small")
+        return event
 
 
 class Connection(H11Protocol):
@@ -99,6 +133,7 @@ class Connection(H11Protocol):
     def __init__(self, *, limits: ConnectionLimits, **options: Any):
         super().__init__(**options)
         self.limits = limits
+        self.conn = _Parser(h11.SERVER)
         self._is_answering = False
         self._since = 0.0  # when the last request began or ended
         self._head_clock: asyncio.TimerHandle | None = None
@@ -106,8 +141,8 @@ class Connection(H11Protocol):
 
     @property
     def waits_for_client(self) -> bool:
-        """Whether there is nothing to do until the client sends more."""
-        return not self._is_answering or self.cycle.more_body
+        """Whether there is nothing to do until the client sends more, or takes up what was sent to it."""
+        return not self._is_answering or self.cycle.more_body or self._read_clock is not None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, if need be in the place of another."""
@@ -195,6 +230,14 @@ class Connection(H11Protocol):
         """Wait until the client has read, but not for ever."""
         super().pause_writing()
         self._start_read_clock()
+        unread = [
+            (own._read_clock.when(), own.transport)
+            for own in self.connections
+            if isinstance(own, Connection) and own._read_clock is not None and not own.transport.is_closing()
+        ]
+        if len(unread) > self.limits.max_unread:
+            # Their requests take the places of others.
+            min(unread, key=lambda pair: pair[0])[1].abort()
 
     def resume_writing(self) -> None:
         """Go on: the client has read."""
