@@ -55,3 +55,12 @@ def test_arrays_and_metadata_are_read(tmp_path):
     arrays, metadata = checks.read_arrays(path)
     assert arrays["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
     assert metadata == {"made": "today"}
+
+
+@pytest.mark.parametrize("depth", [10, 700, 100_000])
+@pytest.mark.parametrize(("leaf", "is_finite"), [(1.5, True), (-(2**63), True), (2**63, False), (float("-inf"), False)])
+def test_numbers_are_looked_at_however_deep_they_are(depth, leaf, is_finite):
+    tree = leaf
+    for _ in range(depth):
+        tree = [{"a": tree}]
+    assert checks.is_finite_tree(tree) is is_finite

@@ -119,19 +119,28 @@ def values(value: Any, name: str) -> list[Any]:
 
 
 def is_finite_tree(value: Any) -> bool:
-    """Whether JSON has no infinite number and no NaN anywhere.
+    """Whether JSON has no infinite number, no NaN and no whole number of more than 64 bits anywhere.
 
     Examples
     --------
     >>> from pictopic.checks import is_finite_tree
-    >>> is_finite_tree({"a": [1.0, None]}), is_finite_tree([float("nan")])
-    (True, False)
+    >>> is_finite_tree({"a": [1.0, None]}), is_finite_tree([float("nan")]), is_finite_tree([10**400])
+    (True, False, False)
     """
-    if isinstance(value, dict):
-        return all(map(is_finite_tree, value.values()))
-    if isinstance(value, list):
-        return all(map(is_finite_tree, value))
-    return not isinstance(value, float) or math.isfinite(value)
+    pending = [value]  # instead of recursion: the JSON parser takes deeper nesting than Python's stack has room for
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending += item.values()
+        elif isinstance(item, list):
+            pending += item
+        elif isinstance(item, int | float) and not _is_storable(item):
+            return False
+    return True
+
+
+def _is_storable(value: int | float) -> bool:
+    return math.isfinite(value) if isinstance(value, float) else -(2**63) <= value < 2**63
 
 
 # ---- arrays of safetensors -------------------------------------------------------------------------------------------

@@ -1,7 +1,10 @@
 import subprocess
 import sys
 
+import pytest
+
 import pictopic
+from pictopic import cli
 
 
 def run(*arguments, **options):
@@ -38,6 +41,23 @@ def test_a_file_in_the_way_is_misuse_and_said_in_one_line(tmp_path):
     assert result.returncode == 2
     assert result.stderr.startswith("pictopic: ")
     assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "line"), [
+        (FloatingPointError("the loss became inf in epoch 1"), "pictopic: the loss became inf in epoch 1\n"),
+        (MemoryError(), "pictopic: not enough memory: give it fewer or smaller pictures, or fewer --jobs\n"),
+    ],
+)  # fmt: skip
+def test_a_computation_that_fails_is_said_in_one_line(monkeypatch, capsys, error, line):
+    def fail(**_):
+        raise error
+
+    monkeypatch.setattr(cli, "app", fail)
+    with pytest.raises(SystemExit) as exit:
+        cli.main()
+    assert exit.value.code == 1
+    assert capsys.readouterr().err == line
 
 
 def test_debug_shows_the_stack(tmp_path):

@@ -1,5 +1,7 @@
 """Features that were computed elsewhere."""
 
+import tracemalloc
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -165,3 +167,27 @@ def test_two_columns_of_a_name_are_an_error(tmp_path):
     pq.write_table(table, tmp_path / "f.parquet")
     with pytest.raises(ValueError, match="two columns 'x'"):
         read_features(tmp_path / "f.parquet", NAMES)
+
+
+def test_too_many_features_in_an_array_are_an_error_before_it_is_read(tmp_path):
+    path = tmp_path / "f.npy"
+    array = np.lib.format.open_memmap(path, "w+", np.uint8, (3, 2_000_000_000))  # nearly all hole
+    del array
+    with pytest.raises(ValueError, match=r"f\.npy has 2,000,000,000 features per picture, more than 65,536"):
+        read_features(path, NAMES)
+
+
+def test_long_lists_in_parquet_are_an_error_before_they_are_python_objects(tmp_path):
+    path = tmp_path / "f.parquet"
+    names = [f"{i}.jpg" for i in range(2_000)]
+    zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(100 * 70_000, np.float32)), 70_000)
+    with pq.ParquetWriter(path, pa.schema({"file_name": pa.string(), "x": zeros.type})) as file:
+        for start in range(0, 2_000, 100):
+            file.write_table(pa.table({"file_name": names[start : start + 100], "x": zeros}))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="70,000 features per picture"):
+            read_features(path, names)
+        assert tracemalloc.get_traced_memory()[1] < 50 << 20
+    finally:
+        tracemalloc.stop()

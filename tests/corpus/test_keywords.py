@@ -168,3 +168,9 @@ def test_random_packets_never_fail(packet):
 def test_a_packet_in_an_encoding_that_cannot_be_read_has_no_keywords(encoding):
     packet = f'<?xml version="1.0" encoding="{encoding}"?><x:xmpmeta xmlns:x="adobe:ns:meta/"/>'
     assert xmp_keywords(packet.encode()) == []
+
+
+def test_of_a_sidecar_of_megabytes_the_beginning_is_read(tmp_path):
+    (tmp_path / "a.xmp").write_bytes(_xmp(*range(300_000)))
+    assert (tmp_path / "a.xmp").stat().st_size > 5_000_000
+    assert keywords(tmp_path / "a.jpg") == [str(k) for k in range(1_001)]

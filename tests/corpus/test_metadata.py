@@ -246,3 +246,29 @@ def test_two_parquet_columns_of_a_name_are_an_error(tmp_path):
 def test_parquet_columns_of_any_name_are_read(tmp_path, name):
     pq.write_table(pa.table({"file_name": ["a"], "tags": [["sea"]], name: ["x"]}), tmp_path / "m.parquet")
     assert read_source(tmp_path / "m.parquet", label_column=name).rows["labels"].to_pylist() == [["x"]]
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_a_long_text_that_many_parquet_rows_share_does_not_fill_the_memory(tmp_path, as_list):
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 600, pa.int32()), ["x" * 2_000_000])
+    tags = pa.ListArray.from_arrays(pa.array(range(601), pa.int32()), text) if as_list else text
+    path = tmp_path / "m.parquet"
+    # Without Arrow's schema, a reader does not know that the texts were shared.
+    pq.write_table(pa.table({"tags": tags}), path, compression="zstd", store_schema=False)
+    assert path.stat().st_size < 100_000
+    with pytest.raises(ValueError, match=r"m\.parquet, rows 1 to 256: more than 256 MB in tags"):
+        list(open_table(path).rows(["tags"]))
+
+
+def test_long_texts_that_parquet_rows_share_are_read(tmp_path):
+    table = pa.table({"tags": ["x" * 100_000, None] * 500, "labels": [["y" * 1000, None], None] * 500})
+    pq.write_table(table, tmp_path / "m.parquet")
+    rows = list(open_table(tmp_path / "m.parquet").rows(["tags", "labels"]))
+    assert rows[998:] == [(999, ["x" * 100_000, ["y" * 1000, None]]), (1000, [None, None])]
+
+
+def test_a_tag_in_a_parquet_list_that_is_not_utf8_is_read(tmp_path):
+    text = pa.array([b"caf\xe9", b"sea"]).view(pa.string())
+    tags = pa.ListArray.from_arrays(pa.array([0, 2, 2], pa.int32()), text)
+    pq.write_table(pa.table({"file_name": ["a", "b"], "tags": tags}), tmp_path / "m.parquet")
+    assert read_source(tmp_path / "m.parquet").rows["tags"].to_pylist() == [["caf\ufffd", "sea"], []]

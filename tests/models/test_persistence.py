@@ -276,6 +276,13 @@ def test_a_model_that_is_replaced_while_it_is_read_is_read_again(topics, tmp_pat
     assert pictopic.load(tmp_path / "model").n_components == 7
 
 
+def _nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 @pytest.mark.parametrize(
     ("section", "key", "value"),
     [
@@ -283,7 +290,9 @@ def test_a_model_that_is_replaced_while_it_is_read_is_read_again(topics, tmp_pat
         ("learnt", "mean_length_", float("nan")), ("learnt", "n_iter_", -1), ("learnt", "history_", {"nll": 1}),
         ("learnt", "best_validation_score_", 10**400), ("learnt", "multi_label_", None),
         ("classes", "dtype", "<U99999999999"), ("classes", "dtype", "V8"), ("classes", "values", [["a"], ["b"]]),
-        ("classes", "values", ["a", "a"]), ("classes", "dtype", "<i8"),
+        ("classes", "values", ["a", "a"]), ("classes", "dtype", "<i8"), ("classes", "dtype", "<U1"),
+        ("classes", "values", [10**20, 10**21]), ("options", "learning_rate", 10**400),
+        ("options", "solver", _nested(700)),
         ("options", "n_jobs", 10**9), ("options", "device", "; rm"), ("options", "learning_rate", float("inf")),
         ("options", "n_annotation_words", 99), ("options", "n_components", 10**18),
     ],

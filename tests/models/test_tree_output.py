@@ -33,6 +33,15 @@ def make_trainer(rng, n_words=37, n_hidden=20, n_documents=6, rate=0.6, labelled
     return tree_output.TreeTrainer(theta, tree, X, Labels(indicator, known), options), theta
 
 
+def test_a_document_too_long_for_the_memory_is_named(rng, monkeypatch):
+    def no_memory(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(tree_output.learning, "make_scratch", no_memory)
+    with pytest.raises(ValueError, match=r"row \d has \d+ words: too many for the memory"):
+        make_trainer(rng)
+
+
 def orders_of(trainer, seed):
     """The documents' words in the order in which the trainer visits them."""
     documents = []

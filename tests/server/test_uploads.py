@@ -15,6 +15,7 @@ from pictopic.server.security import Deadline
 from pictopic.server.settings import Settings
 from pictopic.server.uploads import Upload, check_pixels
 from tests.server.conftest import check_problem, connect, files, picture, running, served
+from tests.words.picture_files import progressive
 
 # What is made once takes long: one process makes it for all.
 pytestmark = pytest.mark.xdist_group("server")
@@ -46,6 +47,12 @@ def test_pictures_that_are_not_decoded_do_not_count():
     check_pixels([*small, Upload("b", picture(), Deadline(30)), Upload("c", b"x", Deadline(30))], settings)
     with pytest.raises(ProblemError, match="413"):
         check_pixels([*small, small[0]], settings)
+
+
+@pytest.mark.parametrize("address", ["annotate", "look"])
+def test_a_jpeg_of_too_many_scans_is_refused_before_it_is_decoded(client, address):
+    response = client.post(f"/api/v1/{address}", files=files(progressive(100)))
+    assert "more than 50 scans" in check_problem(response, 422, "unreadable-picture")["detail"]
 
 
 @pytest.fixture

@@ -36,6 +36,13 @@ def halves(left, right, mode="RGB", size=(8, 4)):
     return image
 
 
+def progressive(n_more_scans):
+    """A JPEG whose last scan comes again and again."""
+    content = saved(Image.new("L", (640, 480)), "JPEG", progressive=True)
+    start, end = content.rindex(b"\xff\xda"), content.rindex(b"\xff\xd9")
+    return content[:end] + content[start:end] * n_more_scans + content[end:]
+
+
 def png(width, height, bits, colours, rows, *more):
     """A PNG by hand, for what Pillow does not write."""
     header = struct.pack(">IIBBBBB", width, height, bits, colours, 0, 0, 0)

@@ -2,8 +2,10 @@
 
 import io
 import os
+import struct
 import sys
 import threading
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -12,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from pictopic.words.pictures import MAX_PIXELS, PictureError, gray, header_size, open_picture, rgb
-from tests.words.picture_files import photo_of, png_header, saved
+from pictopic.words import pictures
+from pictopic.words.pictures import MAX_PIXELS, PictureError, check_scans, gray, header_size, open_picture, rgb
+from tests.words.picture_files import photo_of, png_header, progressive, saved
 
 
 @pytest.mark.parametrize(
@@ -201,3 +204,65 @@ def test_a_header_without_an_end_is_given_up(tmp_path, beginning):
     os.truncate(path, 16 << 30)  # takes no place on the disk
     with pytest.raises(PictureError, match=r"its header has no end|not a picture|truncated"):
         open_picture(path)
+
+
+_PNG = saved(Image.new("L", (8, 8)), "PNG")
+_HUGE_CHUNK = struct.pack(">I", 2**31 - 1)
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        b"RIFF\xf0\xff\xff\x7fWEBPVP8 \0\xff\xff\x7f",
+        _PNG[:33] + _HUGE_CHUNK + b"iCCPx\0\0",
+        _PNG[:33] + _HUGE_CHUNK + b"eXIf",
+        _PNG[:-12] + _HUGE_CHUNK + b"eXIf",  # after the pixels
+        b"II*\0\x08\0\0\0\x01\0" + struct.pack("<HHII", 700, 1, 2**31, 200) + bytes(4),
+    ],
+    ids=["webp", "profile", "exif", "exif at the end", "tiff"],
+)
+def test_gigabytes_that_are_no_pixels_are_not_read(tmp_path, monkeypatch, beginning):
+    monkeypatch.setattr(pictures, "_MAX_HEADER", 1 << 20)
+    monkeypatch.setattr(pictures._BoundedReads, "_n_bytes_left", 1 << 20)
+    path = tmp_path / "hole.png"
+    path.write_bytes(beginning)
+    os.truncate(path, 3 << 30)  # takes no place on the disk
+    tracemalloc.start()
+    try:
+        with pytest.raises(PictureError, match=r"^more than 1 MB of it are not pixels$"):
+            open_picture(path)
+        assert tracemalloc.get_traced_memory()[1] < 10 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_large_picture_is_read_though_its_header_must_be_small(tmp_path, monkeypatch):
+    monkeypatch.setattr(pictures, "_MAX_HEADER", 1 << 12)
+    monkeypatch.setattr(pictures._BoundedReads, "_n_bytes_left", 1 << 12)
+    pixels = np.random.RandomState(0).randint(0, 256, (300, 300, 4), np.uint8)
+    for kind in ("PNG", "BMP", "TIFF"):
+        assert open_picture(saved(Image.fromarray(pixels), kind)).size == (300, 300)
+
+
+def test_a_jpeg_of_too_many_scans_is_refused_before_it_is_decoded(tmp_path):
+    (tmp_path / "scans.jpg").write_bytes(progressive(100))
+    for source in (tmp_path / "scans.jpg", progressive(100)):
+        with pytest.raises(PictureError, match="more than 50 scans"):
+            open_picture(source)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [progressive(0), progressive(20), progressive(0) + b"\xff\xda\0\2" * 1000, saved(photo_of(), "JPEG")],
+    ids=["progressive", "more scans", "a video at its end", "baseline"],
+)
+def test_jpegs_of_a_usual_number_of_scans_are_read(content):
+    assert np.asarray(open_picture(content)).shape == np.asarray(Image.open(io.BytesIO(content))).shape
+
+
+@pytest.mark.parametrize(
+    "end", [b"", b"\xff", b"\xff\xe1", b"\xff\xe1\0", b"\xff\xe1\0\0", b"\xff\xe1\xff\xff", b"\xff" * 1_000_000 + b"\0"]
+)
+def test_scans_are_counted_to_any_end(end):
+    check_scans(saved(photo_of(), "JPEG")[:-2] + end)
+    check_scans(end)

@@ -71,7 +71,7 @@ def main() -> None:
     """Run a command: exit code 2 for misuse, 1 for failure, and one line that says what is wrong."""
     try:
         app(standalone_mode=True)
-    except (ValueError, OSError, RuntimeError, ImportError) as error:
+    except (ValueError, OSError, RuntimeError, ImportError, ArithmeticError, MemoryError) as error:
         if "--debug" in sys.argv:
             traceback.print_exc()
         else:
@@ -80,6 +80,8 @@ def main() -> None:
 
 
 def _one_line(error: BaseException) -> str:
+    if isinstance(error, MemoryError):
+        return "not enough memory: give it fewer or smaller pictures, or fewer --jobs"
     return " ".join(str(error).split()) or type(error).__name__
 
 

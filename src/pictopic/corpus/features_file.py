@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pictopic.corpus.metadata import TextLines, list_columns
 from pictopic.corpus.npy import map_npy
 
 _BATCH = 1 << 14  # rows
+_CELLS = 1 << 22  # in the rows that are read at once, if there are many columns
 _MAX_FEATURES = 1 << 16  # per picture: all are in memory
 
 
@@ -67,8 +69,6 @@ def _joined(blocks: Iterable[tuple[Sequence[str | None], np.ndarray]], names: Se
     done = np.zeros(len(names), bool)
     for block_names, block in blocks:
         if joined is None:
-            if block.shape[1] > _MAX_FEATURES:
-                raise ValueError(f"{path} has {block.shape[1]:,} features per picture, more than {_MAX_FEATURES:,}")
             joined = np.full((len(names), block.shape[1]), np.nan, np.float32)
         here = [(k, places[name]) for k, name in enumerate(block_names) if name in places]
         for k, place in here:
@@ -85,6 +85,7 @@ def _read_array(path: Path, file_names: Sequence[str]) -> np.ndarray:
     array = map_npy(path)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(f"{path} must hold an array of numbers with two dimensions")
+    _check_features(array.shape[1], path)
     beside = path.with_suffix(".txt")
     if not beside.is_file():
         if len(array) != len(file_names):
@@ -105,7 +106,11 @@ def _parquet_blocks(path: Path) -> Iterator[tuple[list[str | None], np.ndarray]]
         with pq.ParquetFile(path) as file:
             columns = _feature_columns(file.schema_arrow, path)
             n_rows, n_features = 0, None
-            for batch in file.iter_batches(batch_size=_BATCH, columns=["file_name", *columns]):
+            _check_features(len(columns), path)
+            # How long lists are is known only when they are in memory.
+            is_list = _is_list(file.schema_arrow.field(columns[0]).type)
+            n_at_once = _CELLS // (_MAX_FEATURES if is_list else len(columns))
+            for batch in file.iter_batches(batch_size=min(_BATCH, n_at_once), columns=["file_name", *columns]):
                 block = _float32(_block(batch, columns, path, n_rows, n_features), path, n_rows)
                 n_rows, n_features = n_rows + batch.num_rows, block.shape[1]
                 yield batch.column("file_name").to_pylist(), block
@@ -149,7 +154,10 @@ def _block(batch: pa.RecordBatch, columns: list[str], path: Path, start: int, n_
     if not _is_list(batch.column(columns[0]).type):
         cells = [batch.column(name).cast(pa.float64(), safe=False) for name in columns]
         return np.stack([cell.to_numpy(zero_copy_only=False) for cell in cells], axis=1)
-    rows = batch.column(columns[0]).to_pylist()
+    lists = batch.column(columns[0])
+    # Before they are Python objects: a file of kilobytes can have millions in each row.
+    _check_features(pc.max(pc.list_value_length(lists)).as_py() or 0, path)
+    rows = lists.to_pylist()
     if n_features is None:
         n_features = next((len(row) for row in rows if row is not None), 0)
     block = np.full((len(rows), n_features), np.nan)
@@ -159,6 +167,11 @@ def _block(batch: pa.RecordBatch, columns: list[str], path: Path, start: int, n_
                 raise ValueError(f"{path}, row {start + k + 1}: {len(row)} features instead of {n_features}")
             block[k] = [np.nan if value is None else value for value in row]
     return block
+
+
+def _check_features(n_features: int, path: Path) -> None:
+    if n_features > _MAX_FEATURES:
+        raise ValueError(f"{path} has {n_features:,} features per picture, more than {_MAX_FEATURES:,}")
 
 
 def _float32(block: np.ndarray, path: Path, start: int) -> np.ndarray:

@@ -20,7 +20,7 @@ from pictopic.words.tags import MAX_TAG_LENGTH, MAX_TAGS, cell_text
 _SUBJECT = "http://purl.org/dc/elements/1.1/ subject"
 _ITEM = "http://www.w3.org/1999/02/22-rdf-syntax-ns# li"
 _TOOLKIT = b'x:xmptk="pictopic"'
-_MAX_SIDECAR = 4 << 20  # bytes; a usual one has some thousand
+_MAX_SIDECAR = 4 << 20  # bytes that are read; a usual one has some thousand
 _MAX_KEYWORDS = MAX_TAGS + 1  # one more than is used, so that a picture with too many is known
 _MAX_LENGTH = 5 * MAX_TAG_LENGTH  # characters of a keyword that are read
 _XMP_TAG = 700
@@ -153,8 +153,9 @@ def _sidecar_keywords(path: Path) -> list[str]:
     try:
         for sidecar in map(path.with_name, names):
             # A link could lead to any file.
-            if sidecar.is_file() and not sidecar.is_symlink() and sidecar.stat().st_size <= _MAX_SIDECAR:
-                return xmp_keywords(sidecar.read_bytes())
+            if sidecar.is_file() and not sidecar.is_symlink():
+                with sidecar.open("rb") as file:
+                    return xmp_keywords(file.read(_MAX_SIDECAR))
     except (OSError, ValueError):  # no permission, or no name for a file
         pass
     return []

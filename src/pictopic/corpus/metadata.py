@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 METADATA_EXTENSIONS = (".csv", ".jsonl", ".parquet")
 _MAX_LINE = 64 << 20  # bytes
-_BATCH = 1 << 10  # rows; a Parquet file of kilobytes can have megabytes in each
+_BATCH = 1 << 8  # rows; a Parquet file of kilobytes can have megabytes in each
+_MAX_BATCH = 256 << 20  # bytes of text in so many rows
 _MAX_SHOWN = 300  # characters
 _END = "\0end of the table\0"
 
@@ -229,9 +231,10 @@ class ParquetTable(Table):
             return list(file.schema_arrow.names)
 
     @contextmanager
-    def _open(self) -> Iterator[pq.ParquetFile]:
+    def _open(self, texts: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+        """The file; of the columns `texts`, values that many rows share are in memory once."""
         try:
-            with pq.ParquetFile(self.path) as file:
+            with pq.ParquetFile(self.path, read_dictionary=list(texts)) as file:
                 yield file
         except (pa.ArrowException, OSError, UnicodeError) as error:
             raise ValueError(f"{self.path} cannot be read as Parquet: {' '.join(str(error).split())}") from None
@@ -242,8 +245,14 @@ class ParquetTable(Table):
         wanted = list(dict.fromkeys(column for column in columns if column is not None))
         number = 0
         with self._open() as file:
+            schema, texts = file.schema_arrow, _texts(file, wanted)
+        with self._open(texts) as file:
             for batch in file.iter_batches(batch_size=_BATCH, columns=wanted):
-                cells = {name: self._cells(batch.column(name), number) for name in wanted}
+                if sum(map(_n_bytes, batch.columns)) > _MAX_BATCH:
+                    rows = f"rows {number + 1:,} to {number + batch.num_rows:,}"
+                    raise ValueError(f"{self.path}, {rows}: more than {_MAX_BATCH >> 20} MB in {', '.join(wanted)}")
+                plain = {name: batch.column(name).cast(schema.field(name).type) for name in wanted}
+                cells = {name: self._cells(plain[name], number) for name in wanted}
                 for i in range(batch.num_rows):
                     number += 1
                     yield number, [None if column is None else cells[column][i] for column in columns]
@@ -256,6 +265,8 @@ class ParquetTable(Table):
             return [self._cell(cell, before + i) for i, cell in enumerate(column, 1)]
 
     def _cell(self, cell: pa.Scalar, number: int) -> Any:
+        if isinstance(cell, pa.ListScalar) and cell.is_valid:
+            return [self._cell(item, number) for item in cell.values]
         for read in (pa.Scalar.as_py, _bytes, _text):
             try:
                 return read(cell)
@@ -263,6 +274,28 @@ class ParquetTable(Table):
                 reason = error
         what = " ".join(str(reason).split())
         raise ValueError(f"{self.path}, row {number}: a cell of type {cell.type} cannot be read: {what}")
+
+
+def _texts(file: pq.ParquetFile, wanted: list[str]) -> list[str]:
+    """Parquet's paths of those of the columns that are texts or lists of texts."""
+    kinds = {name: file.schema_arrow.field(name).type for name in wanted}
+    texts = {
+        name
+        for name, kind in kinds.items()
+        if (kind.value_type if pa.types.is_list(kind) else kind) in (pa.string(), pa.binary())
+    }
+    paths = (file.schema.column(i).path for i in range(len(file.schema)))
+    return [path for path in paths if path in texts or path.split(".")[0] in texts]
+
+
+def _n_bytes(column: pa.Array) -> int:
+    """Bytes of a column when each row has its own copy of what it shares with others."""
+    if pa.types.is_list(column.type):
+        column = column.flatten()
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    lengths = pc.binary_length(column.dictionary).take(column.indices)
+    return int(pc.sum(lengths.cast(pa.int64())).as_py() or 0)
 
 
 def _bytes(cell: pa.Scalar) -> bytes:

@@ -81,7 +81,7 @@ def check_seconds(timings: dict[str, Any], n: int) -> list[float]:
 def check_options(options: dict[str, Any], n_words: int) -> dict[str, Any]:
     """Options as a model takes them; what they may be beside these bounds, the model says itself."""
     if not is_finite_tree(options):
-        raise ValueError("there is a number that is not finite")
+        raise ValueError("there is a number that is not finite or too large")
     # JSON has lists only; an option that has several values is a tuple.
     taken = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
     whole(taken.get("n_annotation_words", 0), "n_annotation_words", 0, n_words)
@@ -119,6 +119,10 @@ def names_array(names: Any, name: str, n: int | None = None) -> np.ndarray | Non
     if len(set(items)) < len(items) or (n is not None and len(items) != n) or not items:
         raise ValueError(f"{name!r} must hold {'some' if n is None else n} different names, got {len(items)}")
     try:
-        return np.array(items, dtype=dtype)
+        with np.errstate(all="ignore"):
+            array = np.array(items, dtype=dtype)
+        if array.tolist() != items:  # cut off or rounded, two names can become the same
+            raise ValueError
     except (OverflowError, TypeError, ValueError):
         raise ValueError(f"{name!r} has names that are not of type {dtype}") from None
+    return array

@@ -88,9 +88,13 @@ class TreeTrainer(Trainer):
         self.rates = expit(tree.base_rates(np.asarray(X.sum(axis=0)).ravel())).astype(np.float32)
         n_jobs = options.n_jobs
         longest = int(self.lengths.max(initial=1))
-        self.scratch = [
-            learning.make_scratch(longest, tree.n_words, self.n_hidden, theta.d.size) for _ in range(n_jobs)
-        ]
+        try:
+            self.scratch = [
+                learning.make_scratch(longest, tree.n_words, self.n_hidden, theta.d.size) for _ in range(n_jobs)
+            ]
+        except MemoryError:
+            row = int(self.lengths.argmax())
+            raise ValueError(f"row {row} has {longest:,} words: too many for the memory of this machine") from None
         self.gradients = [np.stack([np.zeros_like(a)] * n_jobs) for a in self.theta]
         self.touched = [np.zeros(g.shape[:2], np.bool_) for g in self.gradients]
         self.moment, self.square, self.average = (

@@ -38,6 +38,10 @@ _HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b
 
 _STRIP = 1 << 20  # pixels
 _MAX_READS = 1_000_000  # of a file: a header takes some hundred, pixels one for each 64 KB
+_MAX_HEADER = 256 << 20  # bytes; a TIFF can have a program's layers in it, WebP and HEIC are read whole
+_MAX_PIXEL_BYTES = 16  # four channels of 32 bits, not compressed
+_MAX_SCANS = 50  # of a JPEG: cameras and programs write one to twelve
+_MARKER = re.compile(rb"\xff([^\x00\x01\xff\xd0-\xd8])")  # those of a JPEG that have a length, and the end
 _ORIENTATION = 0x0112
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -105,7 +109,10 @@ def open_picture(
     with picture_header(source, max_pixels) as image:
         size = _scaled(image.size, max_side)
         # A picture that the caller opened stays as the caller configured it.
-        box = None if image is source else _decode_less(image, size, colour)
+        box = None
+        if image is not source:
+            _check_file_scans(image)
+            box = _decode_less(image, size, colour)
         image.load()
         if box is None:
             size = _scaled(image.size, max_side)  # loading a TIFF may have turned it
@@ -119,6 +126,37 @@ def open_picture(
         if turn is not None:
             plain = plain.transpose(turn)
         return plain.copy() if plain is source else plain
+
+
+def check_scans(jpeg: bytes) -> None:
+    r"""Refuse a progressive JPEG that goes over its pixels again and again, before it is decoded.
+
+    An empty scan of 49 million pixels has 75 bytes and takes 33 ms: a file of 20 MB would keep a thread busy for two
+    hours, and a decoder cannot be stopped.
+
+    Examples
+    --------
+    >>> from pictopic.words.pictures import check_scans
+    >>> check_scans(b"\xff\xd8" + b"\xff\xda\x00\x02" * 60)
+    Traceback (most recent call last):
+    pictopic.words.pictures.PictureError: a JPEG of more than 50 scans
+    """
+    n_scans, end = 0, 2
+    while (marker := _MARKER.search(jpeg, end)) and marker[1] != b"\xd9":
+        n_scans += marker[1] == b"\xda"
+        if n_scans > _MAX_SCANS:
+            raise PictureError(f"a JPEG of more than {_MAX_SCANS} scans")
+        # The length counts itself.  One that is shorter ends the decoder, but must not keep us here.
+        end = marker.end() + max(2, int.from_bytes(jpeg[marker.end() : marker.end() + 2], "big"))
+
+
+def _check_file_scans(image: Image.Image) -> None:
+    file = image.fp if isinstance(image, JpegImagePlugin.JpegImageFile) else None
+    if file is not None:
+        position = file.tell()
+        file.seek(0)
+        check_scans(file.read())
+        file.seek(position)
 
 
 def header_size(source: PictureSource) -> tuple[int, int]:
@@ -201,6 +239,7 @@ def picture_header(source: PictureSource, max_pixels: int | None = None) -> Iter
                     kind = _kind(file)
                     image = Image.open(file, formats=(kind,))
                     _check_pixels(image.size, max_pixels)
+                    file.expect_pixels(image.width * image.height)
                     yield image
         except PictureError:
             raise
@@ -210,11 +249,11 @@ def picture_header(source: PictureSource, max_pixels: int | None = None) -> Iter
             raise PictureError(_reason(error, kind)) from error
 
 
-def _file(source: str | os.PathLike[str] | bytes) -> IO[bytes]:
+def _file(source: str | os.PathLike[str] | bytes) -> _BoundedFile | _BoundedBytes:
     if isinstance(source, bytes | bytearray | memoryview):
         if not source:
             raise PictureError("empty file")
-        return _CountedBytes(source)
+        return _BoundedBytes(source)
     if not isinstance(source, str | os.PathLike):
         raise PictureError(f"a {type(source).__name__} is no picture: give a path, bytes, a PIL image or a numpy array")
     try:
@@ -227,26 +266,40 @@ def _file(source: str | os.PathLike[str] | bytes) -> IO[bytes]:
     if not stat.S_ISREG(about.st_mode) or not about.st_size:
         os.close(handle)
         raise PictureError("empty file" if stat.S_ISREG(about.st_mode) else "not a file")
-    return _CountedFile(io.FileIO(handle))
+    return _BoundedFile(io.FileIO(handle))
 
 
-class _CountedReads:
-    """Ends what reads a file byte by byte: Pillow does where a JPEG's header is gigabytes of nothing."""
+class _BoundedReads:
+    """Ends what reads a file for ever, or into memory without bound.
+
+    Pillow does where a JPEG's header is gigabytes of nothing, and where a PNG, a TIFF or a WebP says that gigabytes
+    of it are metadata: a file that is nearly all hole costs its maker nothing.
+    """
 
     _n_reads = 0
+    _n_bytes_left = _MAX_HEADER
+
+    def expect_pixels(self, n_pixels: int) -> None:
+        """The header was read: what follows are so many pixels, and perhaps more metadata."""
+        self._n_bytes_left = _MAX_HEADER + _MAX_PIXEL_BYTES * n_pixels
 
     def read(self, size: int | None = -1) -> bytes:
         self._n_reads += 1
         if self._n_reads > _MAX_READS:
             raise PictureError("not a picture: its header has no end")
-        return super().read(size)  # type: ignore[misc]
+        most = self._n_bytes_left + 1
+        content: bytes = super().read(most if size is None or size < 0 else min(size, most))  # type: ignore[misc]
+        self._n_bytes_left -= len(content)
+        if self._n_bytes_left < 0:
+            raise PictureError(f"more than {_MAX_HEADER >> 20} MB of it are not pixels")
+        return content
 
 
-class _CountedFile(_CountedReads, io.BufferedReader):
+class _BoundedFile(_BoundedReads, io.BufferedReader):
     pass
 
 
-class _CountedBytes(_CountedReads, io.BytesIO):
+class _BoundedBytes(_BoundedReads, io.BytesIO):
     pass
 
 
