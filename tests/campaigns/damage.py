@@ -19,6 +19,9 @@ import pyarrow.parquet as pq
 from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as tensor_bytes
 
+from pictopic.picture_model.files import CONFIG
+from pictopic.picture_model.integrity import checksum
+
 HOSTILE_NAMES = ("/etc/passwd", "../../../secret.png", "../../..", "..", "", "a\0b", "a\nb", "x" * 5000, "~/a", "C:\\a")
 HOSTILE_VALUES: tuple[Any, ...] = (
     None, True, -1, 0, 1, 7, 2**31 - 1, 2**31, 2**63, -(2**63), 10**400, 0.5, -0.0, 1e308, float("nan"), float("inf"),
@@ -307,4 +310,22 @@ def make_hashes_right(folder: Path, before: dict[Path, str]) -> None:
                 path.rename(moved)
                 before[moved] = digest
         if not changed:
-            return
+            break
+    _make_table_right(folder)
+
+
+def _make_table_right(folder: Path) -> None:
+    """Hashes and sizes in the model's configuration, and its own; of what can be read at all."""
+    path = folder / CONFIG
+    if path.is_symlink() or not path.is_file():
+        return
+    try:
+        content = json.loads(path.read_bytes())
+        for name, entry in content["files"].items():
+            file = folder / name
+            if file.is_file() and file.stat().st_size < _HUGE:
+                entry |= {"sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "bytes": file.stat().st_size}
+        content["checksum"] = checksum(content)
+    except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError):
+        return
+    _put(path, _json(content))

@@ -153,7 +153,9 @@ def _tried(step: Any) -> dict[str, Any]:
         return json.loads(json.dumps({"answer": step()}))
     except Exception as error:
         trace = "".join(traceback.format_exception(error)[-4:])
-        return {"error": {"is_told": isinstance(error, ValueError), "text": str(error), "trace": trace}}
+        return {
+            "error": {"is_told": isinstance(error, ValueError | FloatingPointError), "text": str(error), "trace": trace}
+        }
 
 
 CAMPAIGN = Damaged

@@ -14,7 +14,7 @@ SMALL = {
     "damaged": ["--damaged", "300"],
     "hostile": ["--files", "2000"],
     "rounds": ["--rounds", "40"],
-    "soak": ["--soak", "60"],
+    "soak": ["--soak", "90"],
 }
 
 
