@@ -76,3 +76,10 @@ def test_what_to_type_next_can_be_typed_here(monkeypatch, found, called, expecte
     monkeypatch.setattr(processes.shutil, "which", lambda name: found)
     monkeypatch.setattr(processes.sys, "argv", [called])
     assert demo._next_lines([Step("Explore:", "pictopic serve pictopic")])[1].endswith(f"{expected} pictopic")
+
+
+def test_only_folders_of_stopped_runs_are_removed(tmp_path):
+    for name in ("40-0", "80-0", "plans-of-the-house"):
+        (tmp_path / demo.BUILDING / name).mkdir(parents=True)
+    assert demo._work_folder(tmp_path, "40-0") == tmp_path / demo.BUILDING / "40-0"
+    assert sorted(path.name for path in (tmp_path / demo.BUILDING).iterdir()) == ["40-0", "plans-of-the-house"]

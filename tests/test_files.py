@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pictopic import files
-from pictopic.files import LockedError, csv_text, has_too_long_name, lock, write_text, writing
+from pictopic.files import LockedError, check_place, csv_text, has_too_long_name, lock, write_text, writing
 
 
 def test_text_that_cannot_be_written_leaves_the_old_file(tmp_path):
@@ -157,3 +157,10 @@ def test_what_is_replaced_all_the_time_is_an_error(monkeypatch):
     identities = iter(range(1000))
     with pytest.raises(ValueError, match="a model is replaced all the time"):
         files.read_unchanged(lambda: "read", lambda: next(identities), "a model")
+
+
+def test_hidden_files_count_where_a_folder_is_replaced_as_a_whole(tmp_path):
+    (tmp_path / ".precious").touch()
+    check_place(tmp_path, "a model", "config.json")
+    with pytest.raises(ValueError, match="holds something that is not a model"):
+        check_place(tmp_path, "a model", "config.json", replaced=True)

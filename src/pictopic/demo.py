@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from pictopic.corpus.corpus import Corpus
@@ -21,6 +23,7 @@ from pictopic.report.figures import MEASURES, NOTES, compare, highlights
 from pictopic.report.tables import text_table
 
 BUILDING = "building"  # what a run that was stopped has done
+_OF_RUN = re.compile(r"\d+-\d+")  # name of its folder there: number of pictures, seed
 LEAST_PICTURES = 5 * len(SCENES)
 _MODELS = {"SupDocNADE": "shallow", "SupDeepDocNADE": "deep"}
 _TEST_SHARE = 0.25
@@ -75,7 +78,9 @@ def run(
     best = list(models.values())[-1]
     write_report(folder / "report.html", _report(corpus, train, test, models, methods))
     best.save(folder / "model")  # with a copy of the corpus
-    shutil.rmtree(work.parent)
+    shutil.rmtree(work)
+    with suppress(OSError):  # something of the user's is in it
+        work.parent.rmdir()
     progress("writing the report", 1, 1)
     return "\n".join([
         f"On {len(test)} of {n} made-up pictures, which the models have not seen:",
@@ -95,7 +100,7 @@ def _work_folder(folder: Path, name: str) -> Path:
     """Where a run works that can be resumed; what runs with other options have left is removed."""
     work = folder / BUILDING / name
     for other in (folder / BUILDING).glob("*"):
-        if other != work:
+        if other != work and _OF_RUN.fullmatch(other.name):  # a user may have a folder of this name
             shutil.rmtree(other)
     return work
 

@@ -366,7 +366,7 @@ def lock_beside(folder: Path, timeout: float | None = None) -> Any:
 # ---- folders that are to be written ----------------------------------------------------------------------------------
 
 
-def check_place(folder: Path, what: str, *markers: str) -> None:
+def check_place(folder: Path, what: str, *markers: str, replaced: bool = False) -> None:
     """Find out, before long work begins, whether its result can be written to a folder.
 
     Parameters
@@ -377,6 +377,8 @@ def check_place(folder: Path, what: str, *markers: str) -> None:
         What may be there, for the error.
     *markers : str
         Names of files or folders by which that is known.
+    replaced : bool, default=False
+        Whether the folder will be replaced as a whole: hidden files in it would be lost, and count as content.
 
     Raises
     ------
@@ -398,7 +400,8 @@ def check_place(folder: Path, what: str, *markers: str) -> None:
     real = recovered(folder)
     if real.exists() and not real.is_dir():
         raise ValueError(f"{folder} is a file: choose another folder")
-    content = [path for path in real.iterdir() if not path.name.startswith(".")] if real.is_dir() else []
+    names = [path.name for path in real.iterdir()] if real.is_dir() else []
+    content = [name for name in names if replaced or not name.startswith(".")]
     if content and not any((real / marker).exists() for marker in markers):
         raise ValueError(f"{folder} holds something that is not {what}: choose another folder")
     real.parent.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ import pytest
 from pictopic import Corpus
 from tests.cli.commands import run
 from tests.corpus.conftest import photos, write_metadata, write_pictures  # noqa: F401 - a fixture
+from tests.picture_model.conftest import model, patterns  # noqa: F401 - fixtures
 from tests.processes import start
 
 QUICK = ["--words", "6", "--jobs", "1"]
@@ -88,6 +89,14 @@ def test_misuse_exits_with_2_and_one_line(photos, tmp_path, arguments, message):
     result = run("build", *arguments, "--out", str(tmp_path / "corpus"))
     assert result.returncode == 2
     assert message in one_line(result)
+
+
+def test_info_brings_back_a_model_that_a_kill_left_without_its_name(model, tmp_path):  # noqa: F811
+    model.save(tmp_path / "m")
+    (tmp_path / "m").rename(tmp_path / ".m.old")
+    result = run("info", str(tmp_path / "m"))
+    assert result.returncode == 0, result.stderr
+    assert "all files are as they were saved" in result.stdout
 
 
 def test_info_of_something_else_is_misuse(tmp_path):

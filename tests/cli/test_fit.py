@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import pictopic
+from pictopic import Corpus
+from pictopic.cli.fit import _as_begun
 from pictopic.files import lock_beside
 from tests.cli.commands import run
 from tests.picture_model.conftest import write_patterns
@@ -179,6 +181,16 @@ def test_out_is_tried_before_anything_is_learnt(arguments, tmp_path, place):
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "foreign", "letter.txt"]
 
 
+def test_a_hidden_file_that_would_be_lost_is_found_before_anything_is_learnt(arguments, tmp_path):
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / ".precious").write_text("precious")
+    result = run(*arguments, str(tmp_path / "m"))
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert "m holds something that is not a picture model" in result.stderr
+    assert (tmp_path / "m" / ".precious").read_text() == "precious"
+
+
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() == 0, reason="root may write everywhere")
 def test_a_parent_that_cannot_be_written_is_misuse(arguments, tmp_path):
     tmp_path.chmod(0o500)
@@ -220,3 +232,15 @@ def test_progress_without_a_terminal_is_lines_with_the_figures(arguments, tmp_pa
     assert "trial training" in errors
     assert any(line.startswith("trial training: 100%, epoch 25/25  loss ") and "held-out" in line for line in errors)
     assert any(line.startswith("final training: 100%, epoch ") for line in errors)
+
+
+def test_pictures_that_were_added_since_a_fit_was_stopped_do_not_stop_it(tmp_path):
+    photos, columns = write_patterns(tmp_path / "photos", range(4)), {"label_column": "label", "tags_column": "tags"}
+    assert _as_begun(str(photos), tmp_path / "corpus", columns) == str(photos)
+    Corpus.build(photos, tmp_path / "corpus", n_words=4, regions="1x1", n_jobs=1)
+    assert len(_as_begun(str(photos), tmp_path / "corpus", columns)) == 4
+    write_patterns(photos, range(5))
+    with pytest.warns(UserWarning, match="has changed since the fit was begun"):
+        begun = _as_begun(str(photos), tmp_path / "corpus", columns)
+    assert isinstance(begun, Corpus)
+    assert len(begun) == 4

@@ -71,13 +71,22 @@ def test_tune_goes_on_with_the_trial_that_was_stopped(stop, tmp_path):
     photos = write_patterns(tmp_path / "photos", range(100))
     arguments = ["tune", str(photos), "--out", str(tmp_path / "tuned"), "--minutes", "0.01", "--jobs", "1"]
     stop(signal.SIGTERM, "trial training", *arguments)
-    assert not (tmp_path / "tuned" / "trials.jsonl").exists()
+    assert (tmp_path / "tuned" / "trials.jsonl").read_text() == ""
     (checkpoint,) = (tmp_path / "tuned" / "checkpoints").glob("0-0/trial/checkpoint-*")
     assert checkpoint.stat().st_size
     result = run(*arguments)
     assert result.returncode == 0, result.stderr
     assert len((tmp_path / "tuned" / "trials.jsonl").read_text().splitlines()) == 1
     assert sorted(path.name for path in (tmp_path / "tuned").iterdir()) == ["best.json", "corpus", "trials.jsonl"]
+
+
+def test_tune_goes_on_with_a_corpus_that_is_elsewhere(stop, tmp_path):
+    corpus = make(tmp_path / "a", n=600)
+    arguments = ["tune", str(corpus.folder), "--out", str(tmp_path / "tuned"), "--minutes", "0.01", "--jobs", "1"]
+    stop(signal.SIGTERM, "trial training", *arguments)
+    assert list((tmp_path / "tuned" / "checkpoints").glob("0-0/trial/checkpoint-*"))
+    result = run(*arguments)
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("number", CODES)

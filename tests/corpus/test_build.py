@@ -125,6 +125,24 @@ def test_an_unfinished_build_is_not_thrown_away_unasked(photos, tmp_path):
         Corpus.build(photos, tmp_path / "corpus", **WORDS)
 
 
+def test_a_folder_of_the_users_own_that_has_the_name_of_ours_is_left_alone(photos, tmp_path):
+    plans = tmp_path / "house" / "building" / "plans.txt"
+    plans.parent.mkdir(parents=True)
+    plans.write_text("precious")
+    for resume in (False, True):
+        with pytest.raises(ValueError, match="building is in the way"):
+            Corpus.build(photos, tmp_path / "house", **WORDS, resume=resume)
+    assert plans.read_text() == "precious"
+
+
+def test_what_is_left_of_an_unfinished_build_that_was_being_removed_is_not_in_the_way(photos, tmp_path):
+    building = tmp_path / "corpus" / "building"
+    building.mkdir(parents=True)
+    for name in (f"piece-{'0' * 32}.npz", "codebook.safetensors", ".a.tmp"):
+        (building / name).touch()
+    assert len(Corpus.build(photos, tmp_path / "corpus", **WORDS)) == 12
+
+
 def test_an_unfinished_build_with_other_options_is_not_resumed(photos, tmp_path):
     stopped_build(photos, tmp_path / "corpus")
     with pytest.raises(ValueError, match="another source, or with other options"):

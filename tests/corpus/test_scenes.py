@@ -268,6 +268,13 @@ def test_folder_of_other_pictures_is_not_overwritten(tmp_path):
     assert (tmp_path / "metadata.csv").read_text() == "file_name,tags\na.jpg,sea\n"
 
 
+def test_nothing_is_written_among_pictures_without_metadata(tmp_path):
+    (tmp_path / "holiday.jpg").write_bytes(b"precious")
+    with pytest.raises(ValueError, match="not from here"):
+        write_scenes(tmp_path, n=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["holiday.jpg"]
+
+
 # ---- how hard they are -----------------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ import pytest
 from pictopic import Corpus, PictureModel
 from pictopic.models.run import Run
 from pictopic.picture_model import update as updating
+from pictopic.tasks.decisions import Decisions
 from tests.picture_model.conftest import QUICK, write_patterns
 
 
@@ -183,3 +184,67 @@ def test_learning_that_was_interrupted_goes_on_to_the_same_model(folder, tmp_pat
     )
     assert min(epochs) >= 3
     np.testing.assert_array_equal(again.network.estimator.components_, expected.network.estimator.components_)
+
+
+def stop_before_learning(monkeypatch, folder, source, work, **options):
+    with monkeypatch.context() as patch:
+        patch.setattr("pictopic.picture_model.refit", stopped)
+        with pytest.raises(StopError):
+            loaded(folder).update(source, passes=1, folder=work, **options)
+
+
+def test_pictures_of_a_stopped_update_from_another_folder_are_not_learnt(folder, tmp_path, monkeypatch):
+    wrong, right = (
+        write_patterns(tmp_path / name, range(first, first + 4)) for name, first in (("w", 400), ("r", 500))
+    )
+    stop_before_learning(monkeypatch, folder, wrong, tmp_path / "work")
+    again = loaded(folder).update(right, passes=1, folder=tmp_path / "work").corpus_
+    assert again.file_names[100:] == ["500.png", "501.png", "502.png", "503.png"]
+
+
+def test_counting_for_another_folder_that_was_stopped_is_not_in_the_way(folder, tmp_path, monkeypatch):
+    wrong, right = (
+        write_patterns(tmp_path / name, range(first, first + 4)) for name, first in (("w", 400), ("r", 500))
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr("pictopic.corpus.edit.finish", stopped)
+        with pytest.raises(StopError):
+            loaded(folder).update(wrong, passes=1, folder=tmp_path / "work")
+    again = loaded(folder).update(right, passes=1, folder=tmp_path / "work").corpus_
+    assert again.file_names[100:] == ["500.png", "501.png", "502.png", "503.png"]
+
+
+def test_pictures_that_changed_since_an_update_was_stopped_are_read_again(folder, tmp_path, monkeypatch):
+    more, work = write_patterns(tmp_path / "more", range(400, 404)), tmp_path / "work"
+    stop_before_learning(monkeypatch, folder, more, work)
+    metadata = more / "metadata.csv"
+    lines = [line for line in metadata.read_text().splitlines() if not line.startswith("401.png")]
+    metadata.write_text("\n".join(lines).replace("stripes", "dots") + "\n")
+    again = loaded(folder).update(more, passes=1, folder=work).corpus_
+    model = loaded(folder).update(more, passes=1)
+    expected = model.corpus_
+    assert again.file_names == expected.file_names
+    assert again.tags == expected.tags
+    assert again.label_lists == expected.label_lists
+
+
+def test_a_decision_that_was_taken_back_since_an_update_was_stopped_does_not_count(folder, tmp_path, monkeypatch):
+    more, work = write_patterns(tmp_path / "more", range(400, 404)), tmp_path / "work"
+    decisions = Decisions(tmp_path / "decisions.jsonl")
+    for name in ("1.png", "402.png"):
+        decisions.add(name, "kept", "accepted")
+        decisions.add(name, "taken back", "accepted")
+    stop_before_learning(monkeypatch, folder, more, work, decisions=decisions)
+    for name in ("1.png", "402.png"):
+        decisions.add(name, "taken back", "undecided")
+    again = loaded(folder).update(more, decisions=decisions, passes=1, folder=work).corpus_
+    model = loaded(folder).update(more, decisions=decisions, passes=1)
+    assert again.tags == model.corpus_.tags
+
+
+def test_a_model_too_small_to_hold_any_out_refuses_unknown_classes_before_anything_is_written(tmp_path):
+    model = PictureModel(**QUICK, model="shallow").fit(write_patterns(tmp_path / "photos", range(20)))
+    work = tmp_path / "work"
+    with pytest.raises(ValueError, match="does not know the class 'zigzag'"):
+        model.update(write_patterns(tmp_path / "odd", range(400, 404), label="zigzag"), passes=1, folder=work)
+    assert not work.exists()

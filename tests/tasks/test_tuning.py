@@ -71,3 +71,10 @@ def test_a_single_class_is_learnt_without_classes(tmp_path, monkeypatch):
         trials = tune(corpus, tmp_path / "tuned", minutes=1e-6, n_jobs=1)
     assert len(trials) == 2
     assert all(-1 < trial.score < 0 for trial in trials)
+
+
+def test_only_checkpoints_of_trials_are_removed(corpus, tmp_path):
+    for name in ("0-7", "of-somebody-else"):
+        (tmp_path / "tuned" / "checkpoints" / name).mkdir(parents=True)
+    tune(corpus, tmp_path / "tuned", minutes=1e-6, n_jobs=1)
+    assert [path.name for path in (tmp_path / "tuned" / "checkpoints").iterdir()] == ["of-somebody-else"]

@@ -135,8 +135,9 @@ def info(
     """
     from pictopic.corpus.corpus import Corpus
     from pictopic.corpus.summary import describe, summary
+    from pictopic.files import recovered
 
-    if (folder / "picture_model.json").is_file():
+    if (recovered(folder) / "picture_model.json").is_file():
         from pictopic import PictureModel
 
         with misuse():

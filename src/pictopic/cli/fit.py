@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,7 +72,7 @@ def fit(
 
     tell_warnings()
     with misuse():
-        check_place(out, "a picture model", CONFIG)
+        check_place(out, "a picture model", CONFIG, replaced=True)
         if not _is_url(source) and not Path(source).exists():
             raise ValueError(f"{source} does not exist")
     from pictopic import Checkpoint, Corpus, PictureModel
@@ -104,7 +105,7 @@ def fit(
         with work_folder(out, job, restart) as work:
             with misuse():
                 is_corpus = _is_url(source) or (Path(source) / MANIFEST).is_file()
-                given: Any = Corpus.open(source) if is_corpus else source
+                given = Corpus.open(source) if is_corpus else _as_begun(source, work / "corpus", columns)
                 if init is not None and is_corpus:
                     load_pretrained(init, given)
             with cluster_workers(cluster) as hands, progress_bars("pictures") as progress:
@@ -112,12 +113,34 @@ def fit(
                     Checkpoint(work / CHECKPOINTS, minutes=checkpoint_minutes), raise_on_interrupt=True, finish=finish,
                     report=training_report(progress),
                 )  # fmt: skip
-                building: dict[str, Any] = {} if is_corpus else columns | {"workers": hands}
+                building: dict[str, Any] = {} if isinstance(given, Corpus) else columns | {"workers": hands}
                 learner.fit(given, folder=work, progress=progress, init=init, train=train, run=run, **building)
             learner.save(out)
             lines = [*learner.summary(), f"Written: {out}.  Try: pictopic serve {out}"]
             content = {"model": str(out), "rows": len(learner.corpus_), "figures": learner.figures_}
     answer(content, lines, as_json)
+
+
+def _as_begun(source: str, folder: Path, columns: dict[str, Any]) -> Any:
+    """What to learn from: the source, or what a stopped fit has made of it if the source has changed since.
+
+    A picture more or fewer is no reason to lose hours of training.
+    """
+    from pictopic import Corpus
+    from pictopic.corpus.source import read_source
+    from pictopic.corpus.store import MANIFEST, Manifest
+
+    if not (folder / MANIFEST).is_file():
+        return source
+    listed = read_source(source, **columns)
+    if Manifest.read(folder).source == listed.fingerprint:
+        return listed
+    warnings.warn(
+        f"{source} has changed since the fit was begun: it goes on with the pictures that were there then; add others "
+        "with pictopic update, or start over with --restart",
+        stacklevel=2,
+    )
+    return Corpus.open(folder)
 
 
 def _is_url(source: str) -> bool:
@@ -154,7 +177,7 @@ def tune(
             raise ValueError(f"{source} does not exist")
         if minutes <= 0:
             raise ValueError(f"the minutes must be more than 0, got {minutes}")
-        check_place(out, "a folder of trials", "corpus", "trials.jsonl")
+        check_place(out, "a folder of trials", "trials.jsonl")
     from pictopic.models.run import Run
     from pictopic.tasks import tuning
 
@@ -164,6 +187,7 @@ def tune(
         print(tuning.table([trial])[1], file=sys.stderr, flush=True)
 
     with stoppable(), lock_beside(out), progress_bars("pictures") as progress:
+        tuning.begin(out)
         corpus = _corpus_for_trials(source, out / "corpus", jobs, columns, progress)
         run = Run(raise_on_interrupt=True, report=training_report(progress))
         trials = tuning.tune(corpus, out, minutes, random_state=seed, n_jobs=jobs, tell=tell, run=run)

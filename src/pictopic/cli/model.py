@@ -274,6 +274,7 @@ def update(
     from pictopic.tasks.decision_files import decisions_about
     from pictopic.tasks.decisions import Decisions
 
+    tell_warnings()
     if not (recovered(model) / CONFIG).is_file():
         _load(model)  # says what is wrong
     if source is not None and not source.exists():

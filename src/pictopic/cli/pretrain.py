@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
 
 from pictopic.cli import app
-from pictopic.cli.output import CLUSTER, JSON, WORKERS, answer, misuse, tell_warnings, trainer
+from pictopic.cli.output import (
+    CLUSTER,
+    JSON,
+    WORKERS,
+    answer,
+    misuse,
+    progress_bars,
+    tell_warnings,
+    trainer,
+    training_report,
+)
 
 
 @app.command()
@@ -42,7 +53,7 @@ def pretrain(
 
     Then: pictopic fit photos.corpus --init photos.start --out photos.model
     """
-    from pictopic.files import check_place
+    from pictopic.files import check_place, lock_beside
     from pictopic.storage import is_remote, local
 
     tell_warnings()
@@ -52,7 +63,7 @@ def pretrain(
         if minutes is not None and minutes <= 0:
             raise ValueError(f"the minutes must be more than 0, got {minutes}")
         if not is_remote(out):
-            check_place(local(out), "a model", "config.json")
+            check_place(local(out), "a model", "config.json", replaced=True)
     from pictopic import Checkpoint, Corpus
     from pictopic.cli.jobs import stoppable
     from pictopic.models.run import Run
@@ -63,10 +74,14 @@ def pretrain(
         sizes = _sizes(layers)
         opened = Corpus.open(corpus)
         fit = trainer("fit_rows_on_cluster", cluster, workers)
-    with stoppable():
+    # Two that write the same checkpoints would go on from each other's.
+    alone = nullcontext() if is_remote(out) else lock_beside(local(out))
+    with stoppable(), alone, progress_bars("pictures") as progress:
         model = learn(
             opened, sizes=sizes, epochs=epochs, minutes=minutes, random_state=seed, n_jobs=jobs, device=device,
-            verbose=1, batch_size="auto" if batch is None else batch, fit=fit, run=Run(raise_on_interrupt=True),
+            verbose=0 if cluster is None else 1,  # processes elsewhere cannot report to this one
+            batch_size="auto" if batch is None else batch, fit=fit,
+            run=Run(raise_on_interrupt=True, report=training_report(progress), stage="training"),
             checkpoint=Checkpoint(checkpoint or f"{out}.checkpoints", minutes=checkpoint_minutes),
         )  # fmt: skip
         save_pretrained(model, opened, out)

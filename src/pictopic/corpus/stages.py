@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import warnings
 import zlib
@@ -30,6 +31,7 @@ from pictopic.words.regions import Regions
 from pictopic.words.vocabulary import Vocabulary
 
 BUILDING = "building"  # folder of what an unfinished build has come to
+_OWN_FILE = re.compile(rf"piece-[0-9a-f]+\.npz|{re.escape(CODEBOOK)}|\..*\.tmp")  # but for the plan, in that folder
 PIECE = 32  # pictures, on average
 CODEBOOK_PICTURES = 2_000  # pictures that a codebook is learnt from, at most
 _ROWS_AT_A_TIME = 4096  # of sources that need no pictures read
@@ -104,9 +106,16 @@ class Build:
                     stacklevel=2,
                 )
         else:
-            shutil.rmtree(self.building, ignore_errors=True)
+            self._clear()
         plan |= {"source": self.source.fingerprint, "base": base}
         write_text(path, json.dumps(plan, ensure_ascii=False) + "\n")
+
+    def _clear(self) -> None:
+        """Remove what an earlier build has left; an error, if it is something else that has the folder's name."""
+        names = [path.name for path in self.building.iterdir()] if self.building.is_dir() else []
+        if "plan.json" not in names and not all(map(_OWN_FILE.fullmatch, names)):
+            raise ValueError(f"{self.building} is in the way: it is not of an unfinished build; choose another folder")
+        shutil.rmtree(self.building, ignore_errors=True)
 
     def _base(self) -> str | None:
         """Hash of the corpus that is added to; None: there is none yet."""

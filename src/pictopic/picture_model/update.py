@@ -14,11 +14,11 @@ import numpy as np
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.source import Source, read_source
 from pictopic.corpus.store import MANIFEST
-from pictopic.files import read_json, write_text
+from pictopic.files import read_json, sync_tree, write_text
 from pictopic.picture_model.files import copy_corpus
 from pictopic.tasks.decision_files import decided_tags
 from pictopic.tasks.decisions import Decisions
-from pictopic.tasks.fitting import Fitted
+from pictopic.tasks.fitting import Fitted, holds_some_out
 
 _STATE = "update.json"
 _COLUMNS = ("label_column", "tags_column", "split_column", "pictures", "tag_rules")
@@ -71,44 +71,73 @@ def updated_corpus(
     if source is not None and not isinstance(source, Source):
         source = read_source(source, **{name: options.pop(name) for name in _COLUMNS if name in options})
     if source is not None:
-        _check_classes(source, fitted)
-    n_before = len(Corpus.open(corpus.folder))
-    copy = _working_copy(corpus, folder)
+        _check_classes(source, fitted, corpus)
+    whole = Corpus.open(corpus.folder)
+    n_before = len(whole)
+    copy = _working_copy(corpus, n_before, source, folder)
     state = read_json(folder / _STATE)
-    if source is not None and state.get("appended") != source.fingerprint:
+    if source is not None and not state.get("appended"):
         # What is there already was appended by a run that was killed before it could say so.
         copy = copy.append(source.without(set(copy.file_names[n_before:])), resume=True, **options)
-        write_text(folder / _STATE, json.dumps(state | {"appended": source.fingerprint}) + "\n")
-    n_retagged = 0
-    if decisions is not None:
-        tags = decided_tags(decisions, copy.file_names, copy.tags)
-        copy, n_retagged = copy.retag(tags), len(tags)
+        write_text(folder / _STATE, json.dumps(state | {"appended": True}) + "\n")
+    tags = dict(zip(copy.file_names, _tags_before(copy, whole, source), strict=True))
+    decided = {} if decisions is None else decided_tags(decisions, tags.keys(), tags.values())
+    # Not only what is decided: a run that was stopped may have used decisions that were taken back since.
+    wanted = tags | decided
+    changes = {
+        name: wanted[name] for name, now in zip(copy.file_names, copy.tags, strict=True) if wanted[name] != now
+    }  # fmt: skip
+    copy, n_retagged = copy.retag(changes), len(decided)
     rows = np.concatenate([corpus.row_numbers, np.arange(n_before, len(copy))])
     digest = hashlib.sha256((copy.folder / MANIFEST).read_bytes()).hexdigest()[:16]
     return Update(copy[rows], len(copy) - n_before, n_retagged, folder / "checkpoints" / digest)
 
 
-def _check_classes(source: Source, fitted: Fitted) -> None:
-    if fitted.head is None or fitted.held_out is None:  # without either, learning may start over, with other classes
+def _check_classes(source: Source, fitted: Fitted, corpus: Corpus) -> None:
+    if fitted.head is None:
         return
+    new_rows = source.without(set(corpus.file_names)).rows
+    if fitted.held_out is None and holds_some_out([*corpus.splits, *new_rows["split"].to_pylist()]):
+        return  # large enough now to start over (`refit`), with other classes
     labels = {label for row_labels in source.rows["labels"].to_pylist() for label in row_labels or ()}
     unknown = sorted(labels - set(fitted.head.classes))
     if unknown:
         raise ValueError(f"the model does not know the class {unknown[0]!r}: learn anew with pictopic fit")
 
 
-def _working_copy(corpus: Corpus, folder: Path) -> Corpus:
-    """The copy of the same corpus that an earlier run has left, or a new one."""
+def _tags_before(copy: Corpus, whole: Corpus, source: Source | None) -> list[list[str]]:
+    """Tags of the copy's rows before anything was decided: those of the model, then those of the source."""
+    if source is None:
+        return whole.tags
+    new_tags = dict(zip(source.rows["file_name"].to_pylist(), source.rows["tags"].to_pylist(), strict=True))
+    return [*whole.tags, *(new_tags[name] or [] for name in copy.file_names[len(whole) :])]
+
+
+def _working_copy(corpus: Corpus, n_rows: int, source: Source | None, folder: Path) -> Corpus:
+    """The copy of the same corpus that an earlier run with the same source has left, or a new one.
+
+    If pictures of the source have changed since, one to which they were added is of no use; counts are.
+    """
     copy = folder / "corpus"
     digest = hashlib.sha256((corpus.folder / MANIFEST).read_bytes() + np.ascontiguousarray(corpus.row_numbers).data)
-    state = {"corpus": digest.hexdigest()}
-    if (folder / _STATE).is_file() and copy.is_dir() and read_json(folder / _STATE).get("corpus") == state["corpus"]:
-        return Corpus.open(copy)
+    state = {
+        "corpus": digest.hexdigest(),
+        "folder": None if source is None else os.path.realpath(source.folder),
+        "source": None if source is None else source.fingerprint,
+    }
+    before = read_json(folder / _STATE) if (folder / _STATE).is_file() and copy.is_dir() else {}
+    if all(before.get(key) == state[key] for key in ("corpus", "folder")):
+        if before.get("source") == state["source"]:
+            return Corpus.open(copy)
+        if len(Corpus.open(copy)) == n_rows:
+            write_text(folder / _STATE, json.dumps(state) + "\n")
+            return Corpus.open(copy)
     (folder / _STATE).unlink(missing_ok=True)
     copying = folder / "copying"
     for leftover in (copy, copying, folder / "checkpoints"):
         shutil.rmtree(leftover, ignore_errors=True)
     copy_corpus(corpus, copying, copy)
+    sync_tree(copying)
     os.rename(copying, copy)
     write_text(folder / _STATE, json.dumps(state) + "\n")
     return Corpus.open(copy)

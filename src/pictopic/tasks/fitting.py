@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -299,17 +299,38 @@ def known_rows(labels: np.ndarray) -> np.ndarray:
 
 def rows_to_learn_from(corpus: Corpus) -> np.ndarray:
     """Numbers of the rows that may be looked at: not those of "test", and only named parts where there is a "train"."""
-    splits = np.array(corpus.splits, dtype=object).astype(str)
+    return _usable(np.array(corpus.splits, dtype=object).astype(str))
+
+
+def _usable(splits: np.ndarray) -> np.ndarray:
     if not (splits == "train").any():
         return np.flatnonzero(splits != "test")
     return np.flatnonzero(np.isin(splits, ["train", *VALIDATION]))
+
+
+def holds_some_out(splits: Sequence[str | None]) -> bool:
+    """Whether a collection with these splits has rows to choose by: it names them, or is large enough.
+
+    Examples
+    --------
+    >>> from pictopic.tasks.fitting import holds_some_out
+    >>> holds_some_out([None] * 10), holds_some_out([None] * 1000), holds_some_out(["train", "validation"])
+    (False, True, True)
+    """
+    names = np.array(splits, dtype=object).astype(str)
+    names = names[_usable(names)]
+    return _names_parts(names) or len(names) * _HELD_OUT >= _LEAST_HELD_OUT
+
+
+def _names_parts(splits: np.ndarray) -> bool:
+    return bool((splits == "train").any() and (splits != "train").any())
 
 
 def choose_parts(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the rows to learn from first, and of those to choose by."""
     usable = rows_to_learn_from(corpus)
     splits = np.array(corpus.splits, dtype=object).astype(str)[usable]
-    if (splits == "train").any() and (splits != "train").any():
+    if _names_parts(splits):
         return usable[splits == "train"], usable[splits != "train"]
     if len(usable) * _HELD_OUT < _LEAST_HELD_OUT:
         return usable, np.zeros(0, np.int64)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +22,7 @@ from pictopic.tasks.fitting import fit_everything, usable_labels
 
 TRIALS, BEST = "trials.jsonl", "best.json"
 _CHECKPOINTS = "checkpoints"
+_OF_TRIAL = re.compile(r"\d+-\d+")  # name of the folder of its checkpoints: seed, number
 _LIKELIHOOD = "log_likelihood_per_word"
 _SIZES: tuple[Any, ...] = (256, 512, 1024, (512, 512), (1024, 1024), (512, 512, 512))
 
@@ -60,6 +63,12 @@ def draw_options(number: int, random_state: int = 0) -> dict[str, Any]:
     }
 
 
+def begin(folder: Path) -> None:
+    """Make the folder of trials, and the file by which a later run knows it as such, whatever else is in it by then."""
+    if not (folder / TRIALS).is_file():
+        write_text(folder / TRIALS, "")
+
+
 def tune(
     corpus: Corpus,
     folder: Path,
@@ -92,13 +101,13 @@ def tune(
     list of Trial
         All trials, best first.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    begin(folder)
     run = replace(run or Run(raise_on_interrupt=True), checkpoint=Checkpoint(folder / _CHECKPOINTS, minutes=2))
     trials = list(read_trials(folder / TRIALS))
     supervised = usable_labels(corpus) is not None
-    begin = time.monotonic()
+    start_of_all = time.monotonic()
     slowest = 0.0
-    while not slowest or time.monotonic() - begin + slowest <= 60 * minutes:
+    while not slowest or time.monotonic() - start_of_all + slowest <= 60 * minutes:
         options = draw_options(len(trials), random_state)
         if not supervised:
             options.pop("generative_weight", None)
@@ -110,17 +119,24 @@ def tune(
         trials.append(Trial(options, fitted.figures, time.monotonic() - start))
         slowest = max(slowest, trials[-1].seconds)
         _write(folder, trials)
-        shutil.rmtree(folder / _CHECKPOINTS, ignore_errors=True)
+        _remove_checkpoints(folder)
         tell(trials[-1])
     return sorted(trials, key=lambda trial: -trial.score)
 
 
 def _for_trial(run: Run, folder: Path, name: str) -> Run:
     """The run of one trial; checkpoints of others are of no use any more."""
-    for path in (folder / _CHECKPOINTS).glob("*"):
-        if path.name != name:
-            shutil.rmtree(path, ignore_errors=True)
+    _remove_checkpoints(folder, but=name)
     return replace(run, checkpoint=run.checkpoint and run.checkpoint.below(name))
+
+
+def _remove_checkpoints(folder: Path, but: str | None = None) -> None:
+    """Remove those of trials, and nothing that somebody else keeps under the same name."""
+    for path in (folder / _CHECKPOINTS).glob("*"):
+        if path.name != but and _OF_TRIAL.fullmatch(path.name):
+            shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):  # there is none, or something is left in it
+        (folder / _CHECKPOINTS).rmdir()
 
 
 def _write(folder: Path, trials: list[Trial]) -> None:

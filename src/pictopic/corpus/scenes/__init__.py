@@ -106,9 +106,9 @@ def write_scenes(folder: str | os.PathLike[str], n: int = 400, seed: int = 0, qu
     """
     folder = Path(folder)
     options = json.dumps({"n": n, "seed": seed, "quality": quality, "version": _VERSION})
+    if not (folder / _OPTIONS).exists() and folder.is_dir() and any(folder.glob("[!.]*")):
+        raise ValueError(f"{folder} has pictures that are not from here; give another folder")
     if (folder / _METADATA).exists():
-        if not (folder / _OPTIONS).exists():
-            raise ValueError(f"{folder} has pictures that are not from here; give another folder")
         if (folder / _OPTIONS).read_text(encoding="utf-8") == options:
             return folder
         (folder / _METADATA).unlink()
