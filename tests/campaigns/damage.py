@@ -317,7 +317,7 @@ def make_hashes_right(folder: Path, before: dict[Path, str]) -> None:
 def _make_table_right(folder: Path) -> None:
     """Hashes and sizes in the model's configuration, and its own; of what can be read at all."""
     path = folder / CONFIG
-    if path.is_symlink() or not path.is_file():
+    if path.is_symlink() or not path.is_file() or path.stat().st_size >= _HUGE:
         return
     try:
         content = json.loads(path.read_bytes())
