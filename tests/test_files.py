@@ -2,13 +2,23 @@ import csv
 import io
 import os
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pictopic import files
-from pictopic.files import LockedError, check_place, csv_text, has_too_long_name, lock, write_text, writing
+from pictopic.files import (
+    LockedError,
+    check_place,
+    check_regular,
+    csv_text,
+    has_too_long_name,
+    lock,
+    write_text,
+    writing,
+)
 
 
 def test_text_that_cannot_be_written_leaves_the_old_file(tmp_path):
@@ -164,3 +174,19 @@ def test_hidden_files_count_where_a_folder_is_replaced_as_a_whole(tmp_path):
     check_place(tmp_path, "a model", "config.json")
     with pytest.raises(ValueError, match="holds something that is not a model"):
         check_place(tmp_path, "a model", "config.json", replaced=True)
+
+
+def test_a_file_that_is_removed_while_it_is_looked_at_is_no_pipe(tmp_path, monkeypatch):
+    path = tmp_path / "rows.parquet"
+    path.touch()
+    stat = Path.stat
+
+    def stat_and_remove(self, **options):
+        about = stat(self, **options)
+        self.unlink()
+        return about
+
+    monkeypatch.setattr(Path, "stat", stat_and_remove)
+    check_regular(path)
+    monkeypatch.undo()
+    assert not path.exists()

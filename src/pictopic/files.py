@@ -102,7 +102,11 @@ def check_regular(path: Path) -> None:
         ...
     ValueError: /dev/zero is not a file
     """
-    if path.exists() and not path.is_file():
+    try:
+        mode = path.stat().st_mode  # once: it may be removed meanwhile
+    except OSError:
+        return
+    if not stat.S_ISREG(mode):
         raise ValueError(f"{path} is not a file")
 
 
