@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.timing import report
 from pictopic import PictureModel
 from pictopic.corpus.pieces import make_piece
-from pictopic.corpus.scenes import write_scenes
+from pictopic.demo.scenes import write_scenes
 from pictopic.words.extract import Extractor
 
 N_PICTURES = 1000

@@ -42,7 +42,7 @@ QUICK: dict[str, Any] = {
 
 def write_pictures(folder: Path) -> None:
     """Small parts of scenes, each with most of the scene's tags."""
-    from pictopic.corpus.scenes import write_scenes
+    from pictopic.demo.scenes import write_scenes
 
     rng = np.random.default_rng(0)
     scenes = write_scenes(folder.with_name("scenes"), N_SCENES)

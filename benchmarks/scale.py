@@ -29,7 +29,7 @@ from pictopic.cluster.connection import load_ray
 from pictopic.cluster.training import fit_on_cluster, run_together
 from pictopic.cluster.workers import RayWorkers
 from pictopic.corpus import store
-from pictopic.corpus.scenes import write_scenes
+from pictopic.demo.scenes import write_scenes
 from pictopic.models.documents import Documents, describe
 from pictopic.models.peers import current
 from pictopic.words.vocabulary import Vocabulary

@@ -327,7 +327,7 @@ def main(arguments: list[str] | None = None) -> None:
         source, model_folder = options.pictures, options.model
         if source is None or model_folder is None:
             from pictopic import PictureModel
-            from pictopic.corpus.scenes import write_scenes
+            from pictopic.demo.scenes import write_scenes
 
             source = source or write_scenes(Path(folder) / "scenes", n=N_PICTURES)
             if model_folder is None:

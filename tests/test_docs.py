@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pictopic.experiments.document import document
+from pictopic.paper.experiments.document import document
 
 DOCS = Path(__file__).parent.parent / "docs"
 

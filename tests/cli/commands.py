@@ -12,7 +12,7 @@ from pathlib import Path
 
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(
-    ["pictopic.cli", "pictopic.demo", "pictopic.experiments", "pictopic.server", "sklearn.svm"]
+    ["pictopic.cli", "pictopic.demo", "pictopic.paper.experiments", "pictopic.server", "sklearn.svm"]
 )
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pictopic.cli import app
-from pictopic.corpus.datasets import LAYOUTS
-from pictopic.experiments.results import Results, Row, Table
+from pictopic.paper.datasets import LAYOUTS
+from pictopic.paper.experiments.results import Results, Row, Table
 from tests.cli.commands import run
 
 

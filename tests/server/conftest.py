@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 from PIL import Image
 
 from pictopic import PictureModel
-from pictopic.corpus.scenes import write_scenes
+from pictopic.demo.scenes import write_scenes
 from pictopic.server.app import create_app
 from pictopic.server.connections import Connection
 from pictopic.server.run import server_options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pictopic.cli import app
+from pictopic.cli.application import app
 from pictopic.cli.output import CLUSTER, JSON, answer, cluster_workers, misuse, progress_bars
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pictopic.cli import app
+from pictopic.cli.application import app
 from pictopic.cli.output import (
     CLUSTER,
     JSON,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from pictopic.cli import app
+from pictopic.cli.application import app
 from pictopic.cli.output import (
     JSON,
     LABEL_COLUMN,

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from pictopic.cli import app
+from pictopic.cli.application import app
 from pictopic.cli.output import JSON, MisuseError, answer, misuse
-from pictopic.corpus.datasets.layouts import LAYOUTS
+from pictopic.paper.datasets.layouts import LAYOUTS
 
 _WHAT = {
     "labelme": "Classes and tags of scenes (section 6.1): SupDocNADE, DocNADE and what they are compared with.",
@@ -58,9 +58,9 @@ for _name in LAYOUTS:
 
 
 def _reproduce(name: str, data: Path, out: Path, budget: float | None, jobs: int, seed: int, as_json: bool) -> None:
-    from pictopic.corpus.datasets.layout import LayoutError
-    from pictopic.experiments.document import console_table
-    from pictopic.experiments.reproduce import reproduce
+    from pictopic.paper.datasets.layout import LayoutError
+    from pictopic.paper.experiments.document import console_table
+    from pictopic.paper.experiments.reproduce import reproduce
 
     def log(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
@@ -88,7 +88,7 @@ def document(
 
     Example: pictopic reproduce document results/labelme results/corel5k --out docs/results.md
     """
-    from pictopic.experiments.document import document as write
+    from pictopic.paper.experiments.document import document as write
 
     with misuse():
         path = write(results, out)

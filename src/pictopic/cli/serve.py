@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from pictopic.cli import app
+from pictopic.cli.application import app
 from pictopic.cli.output import MisuseError, misuse
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save as tensor_bytes
 
-import pictopic
+from pictopic import __version__
 from pictopic.checks import parse_arrays, shown
 from pictopic.files import check_regular, lock_beside, read_json, read_unchanged, write_bytes, write_text
 from pictopic.models.config_checks import LEARNT, MODELS, check_learnt, check_options, check_seconds, names_array
@@ -194,7 +194,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is not a model's: it has no format_version")
     if version > FORMAT_VERSION:
         raise ValueError(
-            f"{folder} has format {shown(version)}, this pictopic {pictopic.__version__} reads up to {FORMAT_VERSION}; "
+            f"{folder} has format {shown(version)}, this pictopic {__version__} reads up to {FORMAT_VERSION}; "
             "update pictopic"
         )
     expected = {
@@ -265,7 +265,7 @@ def _versions() -> dict[str, str]:
     from importlib.metadata import version
 
     packages = ("numpy", "scipy", "scikit-learn", "numba", "torch", "safetensors")
-    return {"pictopic": pictopic.__version__, "python": platform.python_version()} | {
+    return {"pictopic": __version__, "python": platform.python_version()} | {
         name: version(name) for name in packages
     }
 

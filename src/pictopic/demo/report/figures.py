@@ -1,0 +1,145 @@
+"""How good models are on pictures that they have not seen, beside what one would get without them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from pictopic.corpus.corpus import Corpus
+from pictopic.demo.report.contents import Highlight, Measure, Method
+from pictopic.paper.baselines import HistogramSVM, MostFrequent
+from pictopic.paper.baselines.base import root_shares
+from pictopic.picture_model import PictureModel
+from pictopic.tasks.fitting import Network, Rows
+from pictopic.tasks.metrics import accuracy, f_measure_at_k, perplexity, precision_at_k
+
+MEASURES = [
+    Measure("accuracy", "Right class", "accuracy"),
+    Measure("f_measure", "F-measure of the best 5 tags", "F, 5 tags"),
+    Measure("precision_at_10", "Same class among the 10 nearest", "prec. at 10"),
+    Measure("tag_perplexity", "Perplexity of the tags", "perpl. tags", is_share=False, larger_is_better=False),
+    Measure("word_perplexity", "Perplexity of all words", "perpl. words", is_share=False, larger_is_better=False),
+]
+NOTES = [
+    "F-measure: the mean over the pictures of 2 x precision x recall / (precision + recall) of five tags.",
+    "Perplexity: between how many equally likely words one hesitates. Of the tags: given the picture; of all words: "
+    "visual words and tags. SupDeepDocNADE predicts tags from pictures, not pictures: it has none for all words.",
+    "Histograms: how often each visual word occurs in each part of a picture, square roots.",
+]
+_TOP, _NEAREST = 5, 10
+_GRID = {"C": (10, 1, 100), "gamma": (1, 0.3, 3)}  # the first are for too few pictures to choose by
+
+
+def compare(models: dict[str, PictureModel], train: Corpus, test: Corpus, seed: int = 0) -> list[Method]:
+    """Figures of models and of simpler ways, on the same pictures.
+
+    Parameters
+    ----------
+    models : dict of str to PictureModel
+        By name; fitted on `train`.
+    train, test : Corpus
+        Parts of one corpus, with one class a picture and with tags.
+    seed : int, default=0
+        Of the SVM's cross-validation.
+
+    Returns
+    -------
+    list of Method
+        The simpler ways first.
+    """
+    methods = [
+        Method("most frequent", "always the same class and tags, any pictures", most_frequent(train, test)),
+        Method("nearest histograms", "class and tags of the 10 nearest pictures", nearest(train, test)),
+        Method("RBF SVM, histograms", "C and gamma by cross-validation", svm(train, test, seed)),
+    ]
+    for name, model in models.items():
+        network = model.network
+        note = "visual words, tags, global features" if network.is_deep else "visual words, tags"
+        methods.append(Method(name, note, model.evaluate(test) | perplexities(network, test), is_model=True))
+    return methods
+
+
+def highlights(methods: list[Method]) -> list[Highlight]:
+    """The last method's shares beside the first one's."""
+    first, last = methods[0].figures, methods[-1].figures
+    return [
+        Highlight(measure.name, last[measure.key], first[measure.key])
+        for measure in MEASURES
+        if measure.is_share and measure.key in first and measure.key in last
+    ]
+
+
+def most_frequent(train: Corpus, test: Corpus) -> dict[str, float]:
+    """Figures of answers that do not look at the picture: the most frequent class and tags, any pictures as similar."""
+    labels, known = _labels(train), _labels(test)
+    rows = Rows.of(train)
+    usual = MostFrequent().fit(rows.X, labels)
+    share = dict(zip(usual.classes_, usual.frequencies_, strict=True))
+    counts = np.asarray(rows.X.sum(axis=0)).ravel()
+    best = np.argsort(-counts[rows.n_visual :], kind="stable")[:_TOP].tolist()
+    p = np.tile((counts + 1) / (counts + 1).sum(), (len(test), 1))
+    X = Rows.of(test).X
+    return {
+        "accuracy": usual.score(X, known),
+        "f_measure": f_measure_at_k(_tag_numbers(test), [best] * len(test), _TOP),
+        "precision_at_10": float(np.mean([share.get(name, 0.0) for name in known])),
+        "tag_perplexity": _tag_perplexity(p[:, rows.n_visual :], test),
+        "word_perplexity": perplexity(X @ np.log(p[0]), np.asarray(X.sum(axis=1)).ravel()),
+    }
+
+
+def nearest(train: Corpus, test: Corpus) -> dict[str, float]:
+    """Figures of the classes and tags that the ten pictures with the most similar histograms have most often."""
+    labels, known = _labels(train), _labels(test)
+    similarity = histograms(test) @ histograms(train).T
+    ranking = np.argsort(-similarity, axis=1, kind="stable")[:, :_NEAREST]
+    votes = [Counter(labels[own].tolist()).most_common(1)[0][0] for own in ranking]
+    has_tag = Rows.of(train).has_tag()
+    often = np.stack([has_tag[own].sum(axis=0) for own in ranking])
+    tags = np.argsort(-often, axis=1, kind="stable")[:, :_TOP].tolist()
+    return {
+        "accuracy": accuracy(known, votes),
+        "f_measure": f_measure_at_k(_tag_numbers(test), tags, _TOP),
+        "precision_at_10": precision_at_k(known[:, None] == labels[None, :], ranking, _NEAREST),
+    }
+
+
+def svm(train: Corpus, test: Corpus, seed: int = 0) -> dict[str, float]:
+    """Figures of an RBF SVM on square-rooted histograms; its C and gamma by cross-validation."""
+    model = HistogramSVM(**_GRID, n_annotation_words=train.vocabulary.n_annotation_words, random_state=seed)
+    return {"accuracy": model.fit(train.X, _labels(train)).score(test.X, _labels(test))}
+
+
+def histograms(corpus: Corpus) -> np.ndarray:
+    """Square roots of each picture's shares of visual words, (n, n_pairs): vectors of length 1."""
+    return root_shares(corpus.X[:, : corpus.vocabulary.n_pairs])
+
+
+def perplexities(network: Network, test: Corpus) -> dict[str, float]:
+    """Perplexity of the tags given the pictures, and of all words, if the network can tell."""
+    rows = Rows.of(test)
+    alone = rows[np.arange(len(rows))].without_tags()  # a copy: the corpus' own counts must not lose their tags
+    found = {"tag_perplexity": _tag_perplexity(network.tag_proba(alone), test)}
+    if not network.is_deep:
+        found["word_perplexity"] = network.estimator.perplexity(rows.X)
+    return found
+
+
+def _tag_perplexity(p: np.ndarray, test: Corpus) -> float:
+    """Perplexity of the pictures' tags; p: (n, n_tags), whose rows are scaled to a sum of 1."""
+    has_tag = Rows.of(test).has_tag()
+    some = has_tag.any(axis=1)
+    log_p = np.log(np.maximum(p / p.sum(axis=1, keepdims=True), 1e-12))
+    return perplexity((log_p * has_tag).sum(axis=1)[some], has_tag.sum(axis=1)[some])
+
+
+def _tag_numbers(corpus: Corpus) -> list[list[int]]:
+    return [np.flatnonzero(own).tolist() for own in Rows.of(corpus).has_tag()]
+
+
+def _labels(corpus: Corpus) -> np.ndarray:
+    labels = corpus.labels
+    if labels is None or labels.ndim != 1 or any(name is None for name in labels):
+        raise ValueError("a comparison needs one class for every picture")
+    return labels.astype(str)

@@ -1,0 +1,322 @@
+"""MIR Flickr in the form in which it is found, and its splits."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from pictopic.corpus.corpus import Corpus
+from pictopic.corpus.mirflickr import is_mirflickr, read_mirflickr
+from pictopic.corpus.source import Source
+from pictopic.corpus.splits import labels_as_y
+from pictopic.paper.datasets import read_mirflickr25k
+from pictopic.paper.experiments.run import Run
+from pictopic.tasks.fitting import Rows
+from pictopic.words.vocabulary import Vocabulary
+
+N_SPLITS = 5
+N_CLASSES = 38  # of the paper's MIR Flickr
+MAX_TAGS = 2000
+WORDS: dict[str, Any] = {"preset": "flickr", "features": ("gist", "mpeg7")}
+_LEAST_PICTURES = 1000  # however little time there is
+
+
+class Parts(NamedTuple):
+    """Row numbers: to learn from, to choose by, to test on."""
+
+    part: np.ndarray
+    validation: np.ndarray
+    test: np.ndarray
+
+
+class Documents(NamedTuple):
+    """Rows to pretrain on, perhaps on disk; splits that share them have the same name and seed."""
+
+    X: Any
+    features: Any
+    name: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Split:
+    """One split of the labelled rows.
+
+    Parameters
+    ----------
+    number : int
+        From 1 on.
+    seed : int
+        Of everything that is learnt on it.
+    train, Y : Rows, array of shape (n, n_classes)
+        The rows whose labels are known while learning.
+    test, Y_test : Rows, array of shape (n, n_classes)
+    part, validation : arrays of int
+        Rows of `train` to learn from while something is chosen, and those to choose by.
+    documents : csr_array
+        Counts of all training rows, of those too whose labels are hidden.
+    annotations : tuple of str
+        Names of the tags.
+    test_rows : array of int
+        Numbers of the test rows in the collection.
+    unlabelled : Documents or None
+        What to pretrain on.
+    """
+
+    number: int
+    seed: int
+    train: Rows
+    Y: np.ndarray
+    test: Rows
+    Y_test: np.ndarray
+    part: np.ndarray
+    validation: np.ndarray
+    documents: sparse.csr_array
+    annotations: tuple[str, ...]
+    test_rows: np.ndarray
+    unlabelled: Documents | None = None
+
+    def with_few_labels(self, share: float) -> Split:
+        """The same split with the labels of a share of its training rows; all of these serve to pretrain."""
+        n = len(self.Y)
+        labelled = np.random.RandomState(self.seed).permutation(n)[: int(share * n)]
+        part, validation = np.split(np.arange(len(labelled)), [4 * len(labelled) // 5])
+        return replace(
+            self, train=self.train[labelled], Y=self.Y[labelled], part=part, validation=validation,
+            unlabelled=Documents(self.train.X, self.train.features, f"training rows of split {self.number}", self.seed),
+        )  # fmt: skip
+
+
+def find(data: Path) -> Source:
+    """The data set in a folder, or in a sub-folder of it; see `read_mirflickr25k`."""
+    inside = data / "mirflickr"  # also the name of the folder of pictures inside the data set
+    if is_mirflickr(inside) or (inside / "mirflickr").is_dir() or (inside / "metadata.csv").is_file():
+        data = inside
+    return read_mirflickr25k(data)
+
+
+def labelled_rows(source: Source) -> np.ndarray:
+    """Which rows have labels, perhaps none of them."""
+    return np.asarray(source.rows["labels"].is_valid())
+
+
+def random_parts(n: int, seed: int, with_pictures: bool) -> Parts:
+    """A random split of n rows.
+
+    Parameters
+    ----------
+    n : int
+    seed : int
+    with_pictures : bool
+        The paper's proportions, 10 : 5 : 10; otherwise, for fewer rows, 8 : 2 : 5.
+
+    Returns
+    -------
+    Parts
+
+    Examples
+    --------
+    >>> from pictopic.paper.experiments.mirflickr_data import random_parts
+    >>> [len(part) for part in random_parts(25_000, 0, with_pictures=True)]
+    [10000, 5000, 10000]
+    >>> [len(part) for part in random_parts(12_000, 0, with_pictures=False)]
+    [6400, 1600, 4000]
+    """
+    n_train = 3 * n // 5 if with_pictures else 2 * n // 3
+    n_part = 2 * n_train // 3 if with_pictures else 4 * n_train // 5
+    order = np.random.RandomState(seed).permutation(n)
+    return Parts(order[:n_part], order[n_part:n_train], order[n_train:])
+
+
+class Collection:
+    """The labelled rows, their splits, and rows to pretrain on.  Made by `open_collection`."""
+
+    with_visual_words = False
+    corpus: Corpus | None = None
+    n_unlabelled = 0
+
+    def __init__(self, source: Source, seed: int):
+        self.source, self.seed = source, seed
+        self.fingerprint = source.fingerprint
+        labels = source.rows["labels"].filter(source.rows["labels"].is_valid()).to_pylist()
+        self.classes = sorted({name for own in labels for name in own})
+
+    @property
+    def is_the_papers(self) -> bool:
+        """Whether figures can stand beside the paper's: visual words and tags, 38 classes."""
+        return self.with_visual_words and len(self.classes) == N_CLASSES
+
+    def split(self, number: int) -> Split:
+        """The split of this number, from 1 on."""
+        raise NotImplementedError
+
+    def path(self, row: int) -> Path | None:
+        """The picture of a row, if there are pictures."""
+        return None
+
+    def describe(self, splits: Sequence[Split]) -> dict[str, Any]:
+        """What it is, for the results."""
+        first = splits[0]
+        return {
+            "form": self.form, "rows": len(first.test_rows) + len(first.Y), "labels": len(self.classes),
+            "classes": self.classes, "tags": len(first.annotations), "visual words": first.train.n_visual,
+            "global features": 0 if first.train.features is None else first.train.features.shape[1],
+            "unlabelled rows": self.n_unlabelled, "splits": len(splits), "training rows": len(first.part),
+            "validation rows": len(first.validation), "test rows": len(first.Y_test),
+            "skipped": len(self.source.skipped) if self.corpus is None else len(self.corpus.skipped),
+            "fingerprint": self.fingerprint,
+        }  # fmt: skip
+
+    form = "tags"
+
+
+class TagCollection(Collection):
+    """Tags and labels without pictures.  The tags that become words are those of the training rows of a split."""
+
+    @cached_property
+    def _rows(self) -> tuple[list[list[str]], np.ndarray]:
+        rows = self.source.rows.filter(self.source.rows["labels"].is_valid())
+        return [own or [] for own in rows["tags"].to_pylist()], labels_as_y(
+            rows["labels"].to_pylist(), self.classes, True
+        )
+
+    def split(self, number: int) -> Split:
+        """The split of this number, from 1 on."""
+        tags, Y = self._rows
+        parts = random_parts(len(tags), self.seed + number - 1, with_pictures=False)
+        train = np.concatenate([parts.part, parts.validation])
+        vocabulary = Vocabulary.from_tags([tags[k] for k in train], max_words=MAX_TAGS)
+
+        def counted(numbers: np.ndarray) -> Rows:
+            return Rows(vocabulary.count_tags([tags[k] for k in numbers]), None, len(vocabulary))
+
+        rows = counted(train)
+        part, validation = np.split(np.arange(len(train)), [len(parts.part)])
+        return Split(
+            number, self.seed + number - 1, rows, Y[train], counted(parts.test), Y[parts.test], part, validation,
+            rows.X, vocabulary.annotations, parts.test,
+        )  # fmt: skip
+
+
+class PictureCollection(Collection):
+    """Visual words, tags and global features: counted in pictures, or the authors' arrays."""
+
+    with_visual_words = True
+
+    def __init__(self, source: Source, run: Run):
+        super().__init__(source, run.random_state)
+        self.form = "pictures" if source.pictures else "the authors' arrays"
+        self._own_splits = (source.folder / "splits" / "train_indices_1.npy").is_file() and not source.pictures
+        with_labels = labelled_rows(source)
+        self._labelled, unlabelled = np.flatnonzero(with_labels), np.flatnonzero(~with_labels)
+        if source.pictures:
+            rows = unlabelled if len(unlabelled) else self._never_tested()
+            self.corpus = run.corpus("mirflickr", source, **WORDS, max_tags=MAX_TAGS, codebook_rows=source.listed[rows])
+        else:
+            self.corpus = run.corpus("mirflickr", source)
+        self._places = self._found_rows()
+        kept = self._places[unlabelled][self._places[unlabelled] >= 0]
+        if len(kept) and not source.pictures:  # arrays are read as a whole, so that scaling down comes after
+            kept = kept[: run.budget.steps("unlabelled rows", len(kept), _LEAST_PICTURES)]
+        self._kept = kept
+        self.n_unlabelled = len(self._kept)
+
+    def _never_tested(self) -> np.ndarray:
+        """Rows that are in the training part of every split: visual words are learnt from no test picture."""
+        kept = np.ones(len(self._labelled), bool)
+        for number in range(1, N_SPLITS + 1):
+            kept[self._parts(number).test] = False
+        if not kept.any():
+            raise ValueError(f"{self.source.folder}: {len(kept)} labelled pictures are too few for {N_SPLITS} splits")
+        return self._labelled[kept]
+
+    def _parts(self, number: int) -> Parts:
+        """Numbers among the labelled rows."""
+        if not self._own_splits:
+            return random_parts(len(self._labelled), self.seed + number - 1, with_pictures=True)
+        rows = read_mirflickr(self.source.folder, split=str(number)).rows["split"].to_pylist()
+        names = np.array(rows, dtype=object)[self._labelled]
+        return Parts(*(np.flatnonzero(names == name) for name in ("train", "validation", "test")))
+
+    def _found_rows(self) -> np.ndarray:
+        """For each row of the source its number in the corpus, -1 for a picture that cannot be read."""
+        assert self.corpus is not None  # noqa: S101
+        places = {name: k for k, name in enumerate(self.corpus.file_names)}
+        return np.array([places.get(name, -1) for name in self.source.rows["file_name"].to_pylist()])
+
+    @cached_property
+    def _labelled_rows(self) -> tuple[Rows, np.ndarray, np.ndarray]:
+        """Counts and labels of the labelled pictures that were read, and which of them each labelled row is."""
+        assert self.corpus is not None  # noqa: S101
+        places = self._places[self._labelled]
+        part = self.corpus[places[places >= 0]]
+        number = np.where(places >= 0, np.cumsum(places >= 0) - 1, -1)
+        return Rows.of(part), labels_as_y(part.label_lists, self.classes, True), number
+
+    def split(self, number: int) -> Split:
+        """The split of this number, from 1 on."""
+        assert self.corpus is not None  # noqa: S101
+        rows, Y, places = self._labelled_rows
+        part, validation, test = (found[found >= 0] for found in (places[own] for own in self._parts(number)))
+        train = np.concatenate([part, validation])
+        first, then = np.split(np.arange(len(train)), [len(part)])
+        unlabelled = None
+        if self.n_unlabelled:
+            others = self.corpus[self._kept]
+            unlabelled = Documents(others.counts, others.global_features, "unlabelled rows", self.seed)
+        return Split(
+            number, self.seed + number - 1, rows[train], Y[train], rows[test], Y[test], first, then, rows[train].X,
+            self.corpus.vocabulary.annotations, test, unlabelled,
+        )  # fmt: skip
+
+    def path(self, row: int) -> Path | None:
+        """The picture of a row, if there are pictures."""
+        if not self.source.pictures or self.corpus is None:
+            return None
+        return self._pictures[row]
+
+    @cached_property
+    def _pictures(self) -> list[Path]:
+        assert self.corpus is not None  # noqa: S101
+        places = self._places[self._labelled]
+        return self.corpus[places[places >= 0]].paths
+
+
+def open_collection(source: Source, run: Run) -> Collection:
+    """Words and labels of a source; the words of pictures are counted, and kept in the run's folder.
+
+    Parameters
+    ----------
+    source : Source
+    run : Run
+        Its budget says how many pictures there is time for.
+
+    Returns
+    -------
+    Collection
+    """
+    if not labelled_rows(source).any():
+        raise ValueError(f"{source.folder} has no labels, so that there is nothing to measure")
+    if not source.pictures and source.counts is None:
+        return TagCollection(source, run.random_state)
+    return PictureCollection(_within_budget(source, run) if source.pictures else source, run)
+
+
+def _within_budget(source: Source, run: Run) -> Source:
+    """Some of the pictures, by chance, if there is no time to count the words of all."""
+    with_labels, rng, kept = labelled_rows(source), np.random.RandomState(run.random_state), []
+    for name, rows in (("labelled", np.flatnonzero(with_labels)), ("unlabelled", np.flatnonzero(~with_labels))):
+        n = run.budget.steps(f"{name} pictures", len(rows), _LEAST_PICTURES) if len(rows) else 0
+        kept.append(np.sort(rng.permutation(rows)[:n]))
+    rows = np.concatenate(kept)
+    if len(rows) == len(source):
+        return source
+    fingerprint = hashlib.sha256(source.fingerprint.encode() + rows.astype("<i8").tobytes()).hexdigest()
+    return replace(source, rows=source.rows.take(rows), listed=source.listed[rows], fingerprint=fingerprint)

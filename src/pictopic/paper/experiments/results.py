@@ -1,0 +1,230 @@
+"""What an experiment found: tables and curves, as they are written to ``results.json``."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pictopic.files import write_text
+
+FILE = "results.json"
+_VERSION = 1
+
+
+@dataclass
+class Measure:
+    """A column of a table.
+
+    Parameters
+    ----------
+    key : str
+        Its name in the rows' values.
+    title : str
+        What stands above the column.
+    percent : bool, default=False
+        Whether it is shown in per cent.
+    digits : int, default=2
+        Decimal places that are shown.
+    larger_is_better : bool, default=True
+    """
+
+    key: str
+    title: str
+    percent: bool = False
+    digits: int = 2
+    larger_is_better: bool = True
+
+
+@dataclass
+class Row:
+    """A method in a table.
+
+    Parameters
+    ----------
+    name : str
+    values : dict of lists
+        For each measure the figure of each split.
+    paper : dict, default={}
+        What was published, in the measure's own unit as it is shown (81.97 for a percentage).
+    seconds, peak_memory_mb : float or None
+        Wall time a split, and the most memory the process had while it ran.
+    note : str, default=""
+        What the reader should know about the method.
+    ours : bool, default=False
+        Whether it is a model of this package, not something to compare with.
+    """
+
+    name: str
+    values: dict[str, list[float]]
+    paper: dict[str, float] = field(default_factory=dict)
+    seconds: float | None = None
+    peak_memory_mb: float | None = None
+    note: str = ""
+    ours: bool = False
+
+
+@dataclass
+class Table:
+    """Methods against measures."""
+
+    name: str
+    caption: str
+    measures: list[Measure]
+    rows: list[Row]
+
+
+@dataclass
+class Series:
+    """A line of a curve: for each x the values of the splits; `paper` are published values, in the same unit."""
+
+    name: str
+    x: list[float]
+    values: list[list[float]]
+    paper: list[float] | None = None
+
+
+@dataclass
+class Curve:
+    """Lines over a number that was varied."""
+
+    name: str
+    caption: str
+    x_title: str
+    y_title: str
+    series: list[Series]
+    percent: bool = False
+    log_x: bool = False
+
+
+@dataclass
+class Figure:
+    """A picture that was drawn: a file beside ``results.json``."""
+
+    file: str
+    caption: str
+
+
+@dataclass
+class Results:
+    """Everything that a run of an experiment found.
+
+    Parameters
+    ----------
+    experiment : str
+        Its name, as the command has it.
+    title : str
+    data : dict
+        What it was measured on: number of pictures, classes, tags, splits, fingerprint.
+    options : dict
+        The exact options of everything that was learnt.
+    notes : list of str
+        What was scaled down or left out, and what the reader should know.
+    tables, curves, figures : lists
+    versions : dict
+        Of the packages.
+    seconds : float
+        Wall time of all parts, those of earlier runs that were taken up included.
+
+    Examples
+    --------
+    >>> from pictopic.paper.experiments.results import Measure, Results, Row, Table
+    >>> table = Table("accuracy", "", [Measure("accuracy", "accuracy", percent=True)], [
+    ...     Row("DocNADE", {"accuracy": [0.81, 0.83]}, paper={"accuracy": 81.97})])
+    >>> results = Results("labelme", "Scenes", tables=[table])
+    >>> Results.from_dict(results.to_dict()) == results
+    True
+    """
+
+    experiment: str
+    title: str
+    data: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    curves: list[Curve] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"version": _VERSION} | asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Results:
+        """From what `to_dict` returned, also by way of JSON."""
+        content = dict(content)
+        version = content.pop("version", None)
+        if version != _VERSION:
+            raise ValueError(f"results of version {version!r} cannot be read, only of version {_VERSION}")
+        content["tables"] = [
+            Table(
+                **(
+                    table
+                    | {
+                        "measures": [Measure(**own) for own in table["measures"]],
+                        "rows": [Row(**own) for own in table["rows"]],
+                    }
+                )
+            )
+            for table in content["tables"]
+        ]
+        content["curves"] = [
+            Curve(**(curve | {"series": [Series(**own) for own in curve["series"]]})) for curve in content["curves"]
+        ]
+        content["figures"] = [Figure(**own) for own in content["figures"]]
+        return cls(**content)
+
+    def save(self, folder: Path) -> Path:
+        """Write ``results.json``, whole or not at all."""
+        path = folder / FILE
+        write_text(path, json.dumps(self.to_dict(), indent=1, ensure_ascii=False, default=plain) + "\n")
+        return path
+
+    @classmethod
+    def load(cls, path: Path) -> Results:
+        """Read a ``results.json``, or that of a folder.
+
+        Raises
+        ------
+        ValueError
+            If it is missing or is none.
+        """
+        path = path / FILE if path.is_dir() else path
+        try:
+            return cls.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            raise ValueError(f"{path} is missing: `pictopic reproduce` writes it") from None
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ValueError(f"{path} is no results file: {error}") from None
+
+
+def plain(value: Any) -> Any:
+    """What JSON knows no word for, as something it knows: arrays as lists, paths as names."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Path):
+        return value.name  # where a file was on a machine is nobody's business
+    raise TypeError(f"{type(value).__name__} cannot be written to JSON")
+
+
+def mean_and_std(values: list[float]) -> tuple[float, float]:
+    """Mean and standard deviation (that of a sample; 0 for a single value)."""
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
+def slug(name: str) -> str:
+    """A name as part of a file's name.
+
+    Examples
+    --------
+    >>> from pictopic.paper.experiments.results import slug
+    >>> slug("Accuracy (LabelMe), 2 x 2")
+    'accuracy-labelme-2-x-2'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "unnamed"

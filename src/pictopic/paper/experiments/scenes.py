@@ -1,0 +1,344 @@
+"""LabelMe and UIUC-Sports: section 6.1 of the paper, classes and tags of pictures of scenes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pictopic.corpus.corpus import Corpus
+from pictopic.corpus.listing import Source
+from pictopic.paper.datasets import read_labelme, read_splits, read_uiuc_sports
+from pictopic.paper.experiments import scenes_methods as methods
+from pictopic.paper.experiments.figures import draw_curve
+from pictopic.paper.experiments.results import Curve, Measure, Results, Row, Series, Table
+from pictopic.paper.experiments.run import Cell, Run, Task, largest_peak, versions
+from pictopic.paper.experiments.scenes_pictures import draw_examples
+from pictopic.words.global_features import n_features
+
+TITLES = {"labelme": "LabelMe: eight kinds of scenes", "uiuc-sports": "UIUC-Sports: eight kinds of sport"}
+FULL_MINUTES = 240.0  # on one core
+
+N_SPLITS = 5
+N_WORDS = 240
+PER_CLASS = {"labelme": 200, "uiuc-sports": None}  # pictures of each class, half of them to learn from
+MAX_SIDE = {"labelme": None, "uiuc-sports": 400}
+TOPICS = (25, 50, 100, 200)
+PASSES = 200
+WEIGHTS = (1.0, 10.0, 100.0)  # of the words, lambda times the mean number of words
+ONE_LAYER = {"topics": 512, "passes": 300, "patience": 30}
+FEATURES = ("gist", "mpeg7")
+
+_PAPER = {
+    "labelme": {
+        "SPM": (80.88, 43.68), "MMLDA": (81.47, 46.64), "sLDA": (81.87, 38.7), "DocNADE": (81.97, 43.32),
+        "SupDocNADE": (83.43, 43.87),
+    },
+    "uiuc-sports": {
+        "SPM": (72.33, 41.78), "MMLDA": (74.65, 44.51), "sLDA": (76.87, 35.0), "DocNADE": (74.23, 46.38),
+        "SupDocNADE": (77.29, 46.95),
+    },
+}  # fmt: skip
+_MEASURES = [Measure("accuracy", "accuracy %", percent=True), Measure("f_measure", "F-measure %", percent=True)]
+_NOTES = {
+    "SPM": "intersection-kernel SVM on two levels; tags of the k nearest pictures",
+    "RBF SVM": "on square-rooted histograms, no topics",
+    "SVM, GIST and MPEG-7 too": "mean of the kernels of histograms, GIST and MPEG-7",
+    "SVM, semantic too": "mean of the kernels of histograms, GIST, MPEG-7 and the semantic features",
+    "MMLDA": "figures of its own paper; not at hand here",
+    "DocNADE": "tree, relu, SGD a document, 200 topics; RBF SVM on the topics",
+    "SupDocNADE": "as DocNADE; the words' weight chosen on a fifth of the training pictures",
+    "SupDeepDocNADE, 1 layer": "square-rooted counts, the same words as the others, its own classes",
+    "SupDeepDocNADE, 2 layers": "GIST and MPEG-7 beside the words, all training pictures learnt from",
+    "PictureModel": "pictopic's defaults: passes chosen on 15 % of the training pictures, then all learnt from",
+    "PictureModel, semantic too": "with the optional semantic features beside GIST and MPEG-7",
+}
+
+_ORDER = (
+    "most frequent", "SPM", "RBF SVM", "SVM, GIST and MPEG-7 too", "SVM, semantic too", "MMLDA", "LDA + SVM", "sLDA",
+    "DocNADE", "SupDocNADE", "SupDeepDocNADE, 1 layer", "SupDeepDocNADE, 2 layers", "PictureModel",
+    "PictureModel, semantic too",
+)  # fmt: skip
+_OURS = _ORDER[_ORDER.index("DocNADE") :]
+_LDA_TOPICS = 100
+_VARIANTS: dict[str, dict[str, Any]] = {
+    "SupDocNADE": {},
+    "SupDocNADE, λ = 0": {"generative_weight": 0.0},
+    "SupDocNADE, λ = 1": {"generative_weight": "lambda 1"},
+    "SupDocNADE, 1 x 1": {"regions": "1x1"},
+}
+_TITLES_OF_VARIANTS = {
+    "SupDocNADE": "λ chosen, 2 x 2 regions", "SupDocNADE, λ = 0": "λ = 0", "SupDocNADE, λ = 1": "λ = 1",
+    "SupDocNADE, 1 x 1": "λ chosen, 1 x 1 region",
+}  # fmt: skip
+_Lines = dict[str, dict[int, list[Cell | None]]]  # by name and number of topics, one cell a split
+
+
+def run(data: Path, run: Run, dataset: str = "labelme") -> Results:
+    """Work out the tables and figures of section 6.1.
+
+    Parameters
+    ----------
+    data : Path
+        Folder of the data set, or of several.
+    run : Run
+    dataset : {"labelme", "uiuc-sports"}
+
+    Returns
+    -------
+    Results
+    """
+    return _Experiment(data, run, dataset).results()
+
+
+def random_split(labels: Sequence[str], per_class: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw the pictures of a split, and which half of each class is learnt from.
+
+    Parameters
+    ----------
+    labels : sequence of str
+    per_class : int or None
+        How many pictures of each class are drawn; None: all.
+    seed : int
+
+    Returns
+    -------
+    train, test : arrays of row numbers
+
+    Examples
+    --------
+    >>> from pictopic.paper.experiments.scenes import random_split
+    >>> train, test = random_split(["sea"] * 5 + ["city"] * 4, per_class=4, seed=0)
+    >>> sorted(len(part) for part in (train, test))
+    [4, 4]
+    """
+    rng = np.random.RandomState(seed)
+    names = np.asarray(labels)
+    train, test = [], []
+    for name in np.unique(names):
+        rows = rng.permutation(np.flatnonzero(names == name))[:per_class]
+        train.append(rows[: len(rows) // 2])
+        test.append(rows[len(rows) // 2 :])
+    return np.sort(np.concatenate(train)), np.sort(np.concatenate(test))
+
+
+class _Experiment:
+    """One data set on its way to results."""
+
+    def __init__(self, data: Path, run: Run, dataset: str):
+        self.data, self.run, self.dataset = data, run, dataset
+        self.source: Source = (read_labelme if dataset == "labelme" else read_uiuc_sports)(data)
+        self.names = self.source.rows["file_name"].to_pylist()
+        self.labels = [own[0] if own else "" for own in self.source.rows["labels"].to_pylist()]
+        self.has_tags = any(self.source.rows["tags"].to_pylist())
+        self.has_semantic = find_spec("efficientnet_lite_pytorch") is not None
+        self.passes = run.budget.steps("passes of DocNADE and SupDocNADE", PASSES, least=2)
+        self.layer = ONE_LAYER | {"passes": run.budget.steps("passes of the deep model", ONE_LAYER["passes"], least=2)}
+        self.weights = run.budget.grid("weights of the words", WEIGHTS)
+        self.topics = run.budget.grid("numbers of topics", TOPICS)
+        self.splits = self._splits()[: run.budget.steps("splits", N_SPLITS)]
+        self.numbers = range(len(self.splits))
+        self._corpora: dict[tuple[int, str], Corpus] = {}
+
+    def _splits(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Rows to learn from and to test on: those that come with the data, or drawn at random."""
+        known = read_splits(self.data, self.source)
+        if known is not None:
+            return [(np.flatnonzero(own), np.flatnonzero(~own)) for own in known]
+        seeds = range(self.run.random_state, self.run.random_state + N_SPLITS)
+        return [random_split(self.labels, PER_CLASS[self.dataset], seed) for seed in seeds]
+
+    # ---- corpora ---------------------------------------------------------------------------------------------------
+
+    def corpus(self, split: int, kind: str) -> Corpus:
+        """Words of a split's pictures, learnt from its training half, with global features of a kind."""
+        if (split, kind) not in self._corpora:
+            name, source, options = self._words(split, kind)
+            # The words are the same with and without features.
+            codebook = None if kind == "words" else self.corpus(split, "words").codebook
+            self._corpora[split, kind] = self.run.corpus(name, source, codebook, **options)
+        return self._corpora[split, kind]
+
+    def _words(self, split: int, kind: str) -> tuple[str, Source, dict[str, Any]]:
+        """Name, source and options of a corpus."""
+        train, test = self.splits[split]
+        options: dict[str, Any] = {
+            "preset": "scenes", "n_words": N_WORDS, "max_side": MAX_SIDE[self.dataset], "min_tag_count": 3,
+            "random_state": self.run.random_state, "codebook_rows": [self.names[i] for i in train],
+        }  # fmt: skip
+        if kind != "words":
+            options["features"] = (*FEATURES, *(["semantic"] if kind == "semantic" else []))
+        return f"split {split + 1}, {kind}", self._part(np.sort(np.concatenate([train, test]))), options
+
+    def _is_built(self, split: int, kind: str) -> bool:
+        name, source, options = self._words(split, kind)
+        return self.run.is_built(name, source, **options)
+
+    def _part(self, rows: np.ndarray) -> Source:
+        """Some rows of the source, as a source."""
+        return self.source if len(rows) == len(self.source) else self.source.take(rows)
+
+    def _task(self, name: str, split: int, work: Callable, kind: str = "words", **options: Any) -> Task:
+        corpus = self.corpus(split, kind)
+        depends = {
+            "corpus_fingerprint": self.source.fingerprint, "split_number": split + 1, "seed": self.run.random_state,
+            "train_rows": len(self.splits[split][0]), **options,
+        }  # fmt: skip
+        where = {
+            "corpus": str(corpus.folder), "pictures": str(self.source.folder),
+            "train": [self.names[i] for i in self.splits[split][0]],
+        }  # fmt: skip
+        return Task(f"{name}, split {split + 1}", work, depends, {"split": where})
+
+    # ---- parts -----------------------------------------------------------------------------------------------------
+
+    def results(self) -> Results:
+        """All tables, curves and pictures; what is most important first, for there may be too little time."""
+        cells = self._comparison("words")
+        self._choose_weights()
+        lines = self._lines()
+        cells |= {name: lines[name][max(self.topics)] for name in ("DocNADE", "SupDocNADE")}
+        cells |= self._comparison("features") | (self._comparison("semantic") if self.has_semantic else {})
+        curves = self._curves()
+        results = Results(
+            self.dataset, TITLES[self.dataset], data=self._about(), options=self.run.options,
+            notes=[*self.run.notes, *self._remarks()],
+            tables=[Table("comparison", "Accuracy, and F-measure of five tags", self._measures(), self._rows(cells))],
+            curves=curves, versions=versions(), seconds=self.run.seconds,
+        )  # fmt: skip
+        for curve in curves:
+            results.figures += draw_curve(curve, self.run.folder)
+        first = lines["SupDocNADE"][max(self.topics)][0]
+        if first is not None:
+            results.figures += draw_examples(first.values, self.corpus(0, "words"), self.run.folder)
+        return results
+
+    def _comparison(self, kind: str) -> dict[str, list[Cell | None]]:
+        """Cells of the methods that look at words, or at global features too: for each method, one a split."""
+        wanted = [
+            (name, work, options) for name, (of_kind, work, options) in self._methods().items() if of_kind == kind
+        ]
+        if self.run.budget.over and not all(self._is_built(k, kind) for k in self.numbers):
+            self.run.left_out += [name for name, *_ in wanted]
+            return {name: [] for name, *_ in wanted}
+        tasks = [self._task(name, k, work, kind, **options) for k in self.numbers for name, work, options in wanted]
+        cells = self.run.cells(tasks)
+        return {name: cells[i :: len(wanted)] for i, (name, *_) in enumerate(wanted)}
+
+    def _methods(self) -> dict[str, tuple[str, Callable, dict[str, Any]]]:
+        """By name: what it looks at, the function that works it out, and its options."""
+        return {
+            "most frequent": ("words", methods.most_frequent, {}),
+            "SPM": ("words", methods.spatial_pyramid, {}),
+            "RBF SVM": ("words", methods.histogram_svm, {}),
+            "LDA + SVM": ("words", methods.lda_svm, {"topics": _LDA_TOPICS}),
+            "sLDA": ("words", methods.slda, {"topics": _LDA_TOPICS}),
+            "SupDeepDocNADE, 1 layer": ("words", methods.one_layer, self.layer),
+            "SVM, GIST and MPEG-7 too": ("features", methods.feature_svm, {"sizes": _sizes(FEATURES)}),
+            "SupDeepDocNADE, 2 layers": ("features", methods.two_layers, self.layer),
+            "PictureModel": ("features", methods.picture_model, {}),
+            "SVM, semantic too": ("semantic", methods.feature_svm, {"sizes": _sizes((*FEATURES, "semantic"))}),
+            "PictureModel, semantic too": ("semantic", methods.picture_model, {}),
+        }
+
+    def _choose_weights(self) -> None:
+        """The weight of the words for each split, by accuracy on a fifth of its training pictures."""
+        shared: dict[str, Any] = {"topics": max(self.topics), "passes": self.passes, "regions": "2x2"}
+        tasks = [
+            self._task("weight of the words", k, methods.weigh_words, weights=self.weights, **shared)
+            for k in self.numbers
+        ]
+        # A split whose turn never came takes the middle of the values.
+        middle = self.weights[len(self.weights) // 2]
+        self.weight = [middle if cell is None else cell.values["weight"] for cell in self.run.cells(tasks)]
+
+    def _lines(self, names: Sequence[str] = ("DocNADE", "SupDocNADE"), all_topics: bool = False) -> _Lines:
+        """Cells of the paper's models by name and number of topics, one a split."""
+        numbers_of_topics = self.topics if all_topics else [max(self.topics)]
+        keys = [(k, name, n) for k in self.numbers for n in numbers_of_topics[::-1] for name in names]
+        cells = self.run.cells([self._line_task(*key) for key in keys])
+        found: _Lines = {name: {n: [] for n in numbers_of_topics} for name in names}
+        for (_, name, n), cell in zip(keys, cells, strict=True):
+            found[name][n].append(cell)
+        return found
+
+    def _line_task(self, split: int, name: str, topics: int) -> Task:
+        key = f"{name}, {topics} topics"
+        if name == "sLDA":
+            key = name if topics == _LDA_TOPICS else key  # the table has it already
+            return self._task(key, split, methods.slda, topics=topics)
+        options: dict[str, Any] = {"topics": topics, "passes": self.passes, "regions": "2x2"}
+        if name == "DocNADE":
+            return self._task(key, split, methods.docnade, learning_rate=0.01, **options)
+        options |= {"generative_weight": self.weight[split], **_VARIANTS[name]}
+        options["examples"] = name == "SupDocNADE" and split == 0 and topics == max(self.topics)
+        return self._task(key, split, methods.supdocnade, **options)
+
+    def _curves(self) -> list[Curve]:
+        lines = self._lines(("DocNADE", "sLDA", *_VARIANTS), all_topics=True)
+        models = {name: lines[name] for name in ("SupDocNADE", "DocNADE", "sLDA")}
+        variants = {_TITLES_OF_VARIANTS[name]: lines[name] for name in _VARIANTS}
+        return [
+            self._curve("topics", "Accuracy against the number of topics", models),
+            self._curve("variants", "Accuracy of SupDocNADE's variants", variants),
+        ]
+
+    def _curve(self, name: str, caption: str, lines: _Lines) -> Curve:
+        series = []
+        for title, points in lines.items():
+            values = {n: [cell.values["accuracy"] for cell in cells if cell] for n, cells in points.items()}
+            known = [n for n in values if values[n]]
+            series.append(Series(title, [float(n) for n in known], [values[n] for n in known]))
+        return Curve(name, caption, "topics", "accuracy", series, percent=True)
+
+    # ---- what is written down --------------------------------------------------------------------------------------
+
+    def _rows(self, cells: dict[str, list[Cell | None]]) -> list[Row]:
+        published = _PAPER[self.dataset]
+        rows = []
+        for name in _ORDER:
+            if name in cells:
+                rows.append(self._row(name, [cell for cell in cells[name] if cell], published.get(name)))
+            elif name == "MMLDA":
+                rows.append(Row(name, {}, self._published(published[name]), note=_NOTES[name]))
+        return rows
+
+    def _row(self, name: str, done: list[Cell], paper: tuple[float, float] | None) -> Row:
+        keys = [measure.key for measure in self._measures()]
+        values = {key: [cell.values[key] for cell in done if key in cell.values] for key in keys}
+        return Row(
+            name, {key: own for key, own in values.items() if own}, self._published(paper),
+            float(np.mean([cell.seconds for cell in done])) if done else None,
+            largest_peak(done), _NOTES.get(name, ""), name in _OURS,
+        )  # fmt: skip
+
+    def _published(self, paper: tuple[float, float] | None) -> dict[str, float]:
+        if paper is None:
+            return {}
+        return {"accuracy": paper[0]} | ({"f_measure": paper[1]} if self.has_tags else {})
+
+    def _measures(self) -> list[Measure]:
+        return _MEASURES if self.has_tags else _MEASURES[:1]
+
+    def _about(self) -> dict[str, Any]:
+        train, test = self.splits[0]
+        return {
+            "pictures": len(self.source), "classes": len(set(self.labels)), "splits": len(self.splits),
+            "training pictures a split": len(train), "test pictures a split": len(test), "visual words": N_WORDS,
+            "regions": "2 x 2", "tags": self.corpus(0, "words").vocabulary.n_annotation_words,
+            "fingerprint": self.source.fingerprint,
+        }  # fmt: skip
+
+    def _remarks(self) -> list[str]:
+        found = [] if self.has_tags else ["The data has no tags: classes only."]
+        if not self.has_semantic:
+            found.append("Semantic features were left out: pip install 'pictopic[semantic]' adds them.")
+        chosen = ", ".join(f"{weight:g}" for weight in self.weight)
+        return [*found, f"Weight of the words (λ times the mean number of words) chosen for the splits: {chosen}."]
+
+
+def _sizes(kinds: Sequence[str]) -> list[int]:
+    return [n_features((kind,)) for kind in kinds]
