@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pictopic
-from pictopic import Checkpoint, Corpus, DeepDocNADE
+from pictopic import Checkpoint, Corpus, DeepDocNADE, Run
 from pictopic.corpus import corpus as corpus_module
 from pictopic.storage import Store, cache_folder, is_remote, local
 from pictopic.tasks.pretraining import load_pretrained, pretrain, save_pretrained
@@ -181,9 +181,9 @@ def test_a_pretrained_model_takes_its_words_along(photos, tmp_path, url):  # noq
 
 def test_a_run_goes_on_from_a_checkpoint_elsewhere(topics, url):
     options = {"n_components": (6, 5), "random_state": 3, "batch_size": 16}
-    DeepDocNADE(**options, max_iter=2, checkpoint=Checkpoint(url, epochs=1)).fit(topics[0])
+    DeepDocNADE(**options, max_iter=2).fit(topics[0], run=Run(Checkpoint(url, epochs=1)))
     assert len(Checkpoint(url).names()) == 2
-    longer = DeepDocNADE(**options, max_iter=5, checkpoint=Checkpoint(url, epochs=1)).fit(topics[0])
+    longer = DeepDocNADE(**options, max_iter=5).fit(topics[0], run=Run(Checkpoint(url, epochs=1)))
     whole = DeepDocNADE(**options, max_iter=5).fit(topics[0])
     assert longer.history_["nll"] == whole.history_["nll"]
     np.testing.assert_array_equal(longer.components_, whole.components_)
@@ -191,7 +191,7 @@ def test_a_run_goes_on_from_a_checkpoint_elsewhere(topics, url):
 
 def test_the_one_before_a_damaged_checkpoint_elsewhere_is_used(topics, memory):
     checkpoint = Checkpoint(memory, epochs=1)
-    small(max_iter=2, checkpoint=checkpoint).fit(topics[0])
+    small(max_iter=2).fit(topics[0], run=Run(checkpoint))
     newest = checkpoint.names()[0]
     with fsspec.open(f"{memory}/{newest}", "wb") as file:
         file.write(b"half")

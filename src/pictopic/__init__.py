@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pictopic.models.deep import DeepDocNADE, SupDeepDocNADE
     from pictopic.models.docnade import DocNADE, SupDocNADE
     from pictopic.models.persistence import load
+    from pictopic.models.run import Run
     from pictopic.models.tree import WordTree
     from pictopic.picture_model import PictureModel
     from pictopic.words.vocabulary import Vocabulary
@@ -29,6 +30,7 @@ _HOMES = {
     "DocNADE": "pictopic.models.docnade",
     "PictureModel": "pictopic.picture_model",
     "RowReader": "pictopic.corpus.rows",
+    "Run": "pictopic.models.run",
     "SupDeepDocNADE": "pictopic.models.deep",
     "SupDocNADE": "pictopic.models.docnade",
     "Vocabulary": "pictopic.words.vocabulary",
@@ -37,8 +39,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Checkpoint", "Corpus", "CountsOnDisk", "DeepDocNADE", "DocNADE", "PictureModel", "RowReader", "SupDeepDocNADE",
-    "SupDocNADE", "Vocabulary", "WordTree", "__version__", "load",
+    "Checkpoint", "Corpus", "CountsOnDisk", "DeepDocNADE", "DocNADE", "PictureModel", "RowReader", "Run",
+    "SupDeepDocNADE", "SupDocNADE", "Vocabulary", "WordTree", "__version__", "load",
 ]  # fmt: skip
 
 

@@ -25,7 +25,7 @@ def call_and_die(marker, function, *arguments):
     return answer
 
 
-def fit_and_die(threads, estimator, X, y, marker, rank, step, log):
+def fit_and_die(threads, estimator, X, y, run, marker, rank, step, log):
     """Fit; the first time, one process dies after some steps.  Every step of the first process is written down."""
     learn, peers, n_done = DeepTrainer.learn, current(), 0
 
@@ -42,6 +42,6 @@ def fit_and_die(threads, estimator, X, y, marker, rank, step, log):
 
     DeepTrainer.learn = learning
     try:
-        return estimator.set_params(n_jobs=threads).fit(X, y).set_params(checkpoint=None)
+        return estimator.set_params(n_jobs=threads).fit(X, y, run=run)
     finally:
         DeepTrainer.learn = learn

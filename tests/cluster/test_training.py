@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pictopic
-from pictopic import Checkpoint, Corpus, DocNADE, SupDeepDocNADE
+from pictopic import Checkpoint, Corpus, DocNADE, Run, SupDeepDocNADE
 from pictopic.cluster.training import fair_threads, fit_on_cluster, fit_rows_on_cluster, run_together
 from pictopic.tasks.pretraining import pretrain
 from tests.cluster.dying import fit_and_die
@@ -50,10 +50,10 @@ def test_a_model_trained_on_a_cluster_is_that_of_one_process(cluster, topics, wo
 def test_after_a_worker_was_killed_training_goes_on_from_its_checkpoint(cluster, topics, tmp_path, rank):
     X, y = topics
     alone = SupDeepDocNADE(**OPTIONS).fit(X, y)
-    estimator = SupDeepDocNADE(**OPTIONS, checkpoint=Checkpoint(tmp_path / "checkpoints", epochs=1))
+    estimator, run = SupDeepDocNADE(**OPTIONS), Run(Checkpoint(tmp_path / "checkpoints", epochs=1))
     log = tmp_path / "steps"
     model = run_together(
-        fit_and_die, estimator, X, y, str(tmp_path / "killed"), rank, 13, str(log), workers=2, threads=1
+        fit_and_die, estimator, X, y, run, str(tmp_path / "killed"), rank, 13, str(log), workers=2, threads=1
     )  # fmt: skip
     assert (tmp_path / "killed").exists()
     near(model, alone)

@@ -158,7 +158,7 @@ class StoppedError(Exception):
 @pytest.mark.parametrize("steps", [1, 7, 13])
 def test_a_run_that_was_stopped_ends_with_the_same_model(topics, tmp_path, monkeypatch, steps, solver):
     X, y = topics
-    model = SupDeepDocNADE(**OPTIONS, solver=solver, checkpoint=Checkpoint(tmp_path, minutes=0))
+    model, run = SupDeepDocNADE(**OPTIONS, solver=solver), Run(Checkpoint(tmp_path, minutes=0))
     uninterrupted = SupDeepDocNADE(**OPTIONS, solver=solver).fit(X, y)
     from pictopic.models.deep_training import DeepTrainer
 
@@ -172,45 +172,45 @@ def test_a_run_that_was_stopped_ends_with_the_same_model(topics, tmp_path, monke
 
     monkeypatch.setattr(DeepTrainer, "learn", stopping)
     with pytest.raises(StoppedError):
-        model.fit(X, y)
+        model.fit(X, y, run=run)
     monkeypatch.setattr(DeepTrainer, "learn", lambda self, *minibatch: done.append(1) or learn(self, *minibatch))
-    same(model.fit(X, y), uninterrupted)
+    same(model.fit(X, y, run=run), uninterrupted)
     assert len(done) == 1 + 6 * -(-(80 - 8) // 16)
 
 
 def test_a_finished_run_is_not_repeated(topics, tmp_path):
-    model = DeepDocNADE(**OPTIONS, checkpoint=Checkpoint(tmp_path, epochs=1)).fit(topics[0])
-    again = DeepDocNADE(**OPTIONS, checkpoint=tmp_path).fit(topics[0])
+    model = DeepDocNADE(**OPTIONS).fit(topics[0], run=Run(Checkpoint(tmp_path, epochs=1)))
+    again = DeepDocNADE(**OPTIONS).fit(topics[0], run=Run(tmp_path))
     same(again, model)
     assert again.history_ == model.history_
 
 
 def test_a_run_can_be_made_longer(topics, tmp_path):
-    DeepDocNADE(**(OPTIONS | {"max_iter": 2}), checkpoint=Checkpoint(tmp_path, epochs=1)).fit(topics[0])
-    longer = DeepDocNADE(**OPTIONS, checkpoint=tmp_path).fit(topics[0])
+    DeepDocNADE(**(OPTIONS | {"max_iter": 2})).fit(topics[0], run=Run(Checkpoint(tmp_path, epochs=1)))
+    longer = DeepDocNADE(**OPTIONS).fit(topics[0], run=Run(tmp_path))
     same(longer, DeepDocNADE(**OPTIONS).fit(topics[0]))
 
 
 def test_a_run_without_a_random_state_goes_on_with_the_numbers_it_began_with(topics, tmp_path):
     options = OPTIONS | {"random_state": None}
-    model = DeepDocNADE(**options, checkpoint=tmp_path).fit(topics[0])
-    same(DeepDocNADE(**options, checkpoint=tmp_path).fit(topics[0]), model)
+    model = DeepDocNADE(**options).fit(topics[0], run=Run(tmp_path))
+    same(DeepDocNADE(**options).fit(topics[0], run=Run(tmp_path)), model)
 
 
 @pytest.mark.parametrize("change", [{"dropout": 0.1}, {"random_state": 4}, "data"])
 def test_a_checkpoint_of_another_run_is_refused(topics, tmp_path, change):
     X, _ = topics
-    DeepDocNADE(**OPTIONS, checkpoint=tmp_path).fit(X)
+    DeepDocNADE(**OPTIONS).fit(X, run=Run(tmp_path))
     other = OPTIONS if change == "data" else OPTIONS | change
     with pytest.raises(ValueError, match="has a checkpoint of another run"):
-        DeepDocNADE(**other, checkpoint=tmp_path).fit(X + 1 if change == "data" else X)
+        DeepDocNADE(**other).fit(X + 1 if change == "data" else X, run=Run(tmp_path))
 
 
 def test_a_loss_that_is_not_finite_keeps_the_checkpoint_and_names_the_rows(topics, tmp_path):
     X, _ = topics
-    model = DeepDocNADE(**(OPTIONS | {"learning_rate": 1e30}), checkpoint=Checkpoint(tmp_path, minutes=0))
+    model = DeepDocNADE(**(OPTIONS | {"learning_rate": 1e30}))
     with pytest.raises(FloatingPointError, match=r"epoch 1, step \d+, rows \d+, .*last good checkpoint"):
-        model.fit(X)
+        model.fit(X, run=Run(Checkpoint(tmp_path, minutes=0)))
     tensors, _ = Checkpoint(tmp_path).load()
     assert all(torch.isfinite(tensor).all() for tensor in tensors.values())
 
@@ -326,12 +326,11 @@ def test_a_checkpoint_of_another_shallow_run_is_refused(topics, tmp_path, change
 
 _KILLED = """
 import numpy as np, sys
-from pictopic import Checkpoint, SupDeepDocNADE
+from pictopic import Checkpoint, Run, SupDeepDocNADE
 rng = np.random.RandomState(0)
 X, y = rng.poisson(1, (200, 15)), np.arange(200) % 3
-model = SupDeepDocNADE(n_components=(16, 8), max_iter=10, random_state=0, batch_size=10,
-                       checkpoint=Checkpoint(sys.argv[1], minutes=float(sys.argv[2])))
-model.fit(X, y)
+model = SupDeepDocNADE(n_components=(16, 8), max_iter=10, random_state=0, batch_size=10)
+model.fit(X, y, run=Run(Checkpoint(sys.argv[1], minutes=float(sys.argv[2]))))
 model.save(sys.argv[1] + "-model")
 """
 

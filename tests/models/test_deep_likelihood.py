@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from pictopic import DocNADE
+from pictopic import DeepDocNADE, DocNADE
 from tests.models.small_deep import fitted, small
 
 
@@ -63,9 +63,15 @@ def test_annotation_weight_does_not_weigh_what_is_predicted(topics):
     np.testing.assert_allclose(heavy.sequence_log_likelihood(sequences), light.sequence_log_likelihood(sequences))
 
 
+class FromZero(DeepDocNADE):
+    """Biases that do not start at the frequencies."""
+
+    _zero_biases = True
+
+
 def test_empty_context_learns_the_frequencies_of_the_words():
     X = np.tile([[3, 1, 0], [1, 1, 2]], (40, 1))
-    model = small(max_iter=400, validation_fraction=None, dropout=0.0, bias_init="zeros", learning_rate=0.003).fit(X)
+    model = small(FromZero, max_iter=400, validation_fraction=None, dropout=0.0, learning_rate=0.003).fit(X)
     p = model.next_word_proba([[0, 0, 0]])[0]
     np.testing.assert_allclose(p, X.sum(axis=0) / X.sum(), atol=0.03)
 

@@ -22,8 +22,8 @@ def inputs(rho=1.0, n_annotation_words=0, normalize="none", n_features=0):
 def options(**changes):
     defaults = {
         "split": "ordering", "generative": 0.3, "word_dropout": 0.0, "multi_label": False, "dropout": 0.0,
-        "solver": "sgd", "learning_rate": 0.1, "schedule": "constant", "n_steps": 10, "averaging": 0.0,
-        "weight_decay": 0.0, "max_norm": None, "input_scale": 1.0, "pretrained": False, "n_jobs": 1, "device": "cpu",
+        "solver": "sgd", "learning_rate": 0.1, "averaging": 0.0,
+        "weight_decay": 0.0, "input_scale": 1.0, "pretrained": False, "n_jobs": 1, "device": "cpu",
     }  # fmt: skip
     return TrainingOptions(**(defaults | changes))
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from pictopic import Checkpoint, DeepDocNADE, SupDeepDocNADE
+from pictopic import Checkpoint, DeepDocNADE, Run, SupDeepDocNADE
 from pictopic.models.peers import Peers, current, together
 from tests.models.small_deep import small
 
@@ -108,13 +108,14 @@ def test_without_a_seed_the_first_process_draws_it(topics):
 
 
 def test_one_process_writes_checkpoints_and_any_number_goes_on_from_them(topics, tmp_path):
-    def make(epochs, folder):
-        return small(max_iter=epochs, checkpoint=Checkpoint(folder, epochs=1), solver="sgd", learning_rate=0.1)
+    def make(epochs):
+        return small(max_iter=epochs, solver="sgd", learning_rate=0.1)
 
-    fit_together(2, lambda: make(2, tmp_path / "a"), topics[0])
-    assert len(Checkpoint(tmp_path / "a").files()) == 2
-    three = fit_together(3, lambda: make(4, tmp_path / "a"), topics[0])
-    near(three[2], make(4, tmp_path / "b").fit(topics[0]))
+    run = Run(Checkpoint(tmp_path, epochs=1))
+    fit_together(2, lambda: make(2), topics[0], run=run)
+    assert len(Checkpoint(tmp_path).files()) == 2
+    three = fit_together(3, lambda: make(4), topics[0], run=run)
+    near(three[2], make(4).fit(topics[0]))
 
 
 def test_a_process_is_alone_outside(topics):
@@ -127,15 +128,15 @@ def test_a_process_is_alone_outside(topics):
 def test_training_stops_when_its_time_is_over_and_goes_on_when_there_is_more(topics, tmp_path):
     options = {"max_iter": 40, "batch_size": 4, "random_state": 0}
     checkpoint = Checkpoint(tmp_path, minutes=100)
-    short = DeepDocNADE(n_components=8, max_minutes=1e-4, checkpoint=checkpoint, **options).fit(topics[0])
+    short = DeepDocNADE(n_components=8, **options).fit(topics[0], run=Run(checkpoint, max_minutes=1e-4))
     assert short.n_iter_ < 40
-    longer = DeepDocNADE(n_components=8, max_minutes=60, checkpoint=checkpoint, **options).fit(topics[0])
+    longer = DeepDocNADE(n_components=8, **options).fit(topics[0], run=Run(checkpoint, max_minutes=60))
     whole = DeepDocNADE(n_components=8, **options).fit(topics[0])
     assert longer.history_["nll"] == whole.history_["nll"]
     np.testing.assert_array_equal(longer.components_, whole.components_)
 
 
 def test_all_processes_stop_at_the_same_step(topics):
-    models = fit_together(2, lambda: small(max_iter=500, batch_size=4, max_minutes=0.005), topics[0])
+    models = fit_together(2, lambda: small(max_iter=500, batch_size=4), topics[0], run=Run(max_minutes=0.005))
     assert models[0].n_iter_ == models[1].n_iter_ < 500
     np.testing.assert_array_equal(models[0].components_, models[1].components_)

@@ -53,10 +53,11 @@ def test_loaded_deep_model_gives_the_same_answers(topics, tmp_path, kind, output
 
 
 def test_deep_model_keeps_no_path_of_the_machine_it_was_trained_on(topics, tmp_path):
-    model = DeepDocNADE(n_components=3, max_iter=1, checkpoint=tmp_path / "secret").fit(topics[0])
+    DeepDocNADE(n_components=3, max_iter=1).fit(topics[0]).save(tmp_path / "secret")
+    model = DeepDocNADE(n_components=3, max_iter=1, init=tmp_path / "secret").fit(topics[0])
     model.save(tmp_path / "model")
     assert "secret" not in (tmp_path / "model" / "config.json").read_text()
-    assert pictopic.load(tmp_path / "model").checkpoint is None
+    assert pictopic.load(tmp_path / "model").init is None
 
 
 @pytest.mark.parametrize("names", [["a", "b"], [3, 7], [True, False], [1.0, 2.0]], ids=["str", "int", "bool", "float"])

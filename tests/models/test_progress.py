@@ -1,10 +1,10 @@
 import pytest
 
-from pictopic import DeepDocNADE, SupDeepDocNADE
+from pictopic import DeepDocNADE, Run, SupDeepDocNADE, SupDocNADE
 
 
-def fit(topics, kind=SupDeepDocNADE, **options):
-    return kind(n_components=3, max_iter=2, random_state=0, **options).fit(*topics)
+def fit(topics, kind=SupDeepDocNADE, run=None, **options):
+    return kind(n_components=3, max_iter=2, random_state=0, **options).fit(*topics, run=run)
 
 
 def test_nothing_is_shown_by_default(topics, capsys):
@@ -29,11 +29,12 @@ def test_the_bar_shows_loss_and_speed(topics, capsys, monkeypatch):
     assert "DeepDocNADE: epoch 2/2  nll/word" in shown
 
 
-def test_curves_go_to_tensorboard(topics, tmp_path):
+@pytest.mark.parametrize("kind", [SupDocNADE, SupDeepDocNADE])
+def test_curves_go_to_tensorboard(topics, tmp_path, kind):
     pytest.importorskip("tensorboard", reason="the extra [tensorboard] is not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    model = fit(topics, log_dir=tmp_path / "runs")
+    model = fit(topics, kind, run=Run(log_dir=tmp_path / "runs"))
     events = EventAccumulator(str(tmp_path / "runs"))
     events.Reload()
     assert set(events.Tags()["scalars"]) == {"nll", "class_loss", "validation_score", "seconds"}
@@ -46,4 +47,4 @@ def test_without_tensorboard_the_error_says_what_to_install(topics, tmp_path, mo
 
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(ImportError, match=r"pip install 'pictopic\[tensorboard\]'"):
-        fit(topics, log_dir=tmp_path)
+        fit(topics, run=Run(log_dir=tmp_path))

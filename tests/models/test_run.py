@@ -3,6 +3,7 @@ import signal
 
 import pytest
 
+from pictopic import Checkpoint, DocNADE
 from pictopic.models.run import Run, uninterrupted
 
 
@@ -58,3 +59,20 @@ def test_workers_elsewhere_find_the_checkpoints_from_any_folder(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     run = Run(Checkpoint("checkpoints"), raise_on_interrupt=True, report=print).for_workers()
     assert run == Run(Checkpoint(tmp_path / "checkpoints"))
+
+
+def test_a_folder_is_a_checkpoint(tmp_path):
+    assert Run(tmp_path).checkpoint == Run(str(tmp_path)).checkpoint == Checkpoint(str(tmp_path))
+
+
+def test_a_time_limit_must_be_above_zero():
+    with pytest.raises(ValueError, match="max_minutes must be more than 0, got 0"):
+        Run(max_minutes=0)
+
+
+def test_a_shallow_model_stops_when_its_time_is_over(topics):
+    model = DocNADE(n_components=8, max_iter=10_000, validation_fraction=None).fit(
+        topics[0], run=Run(max_minutes=0.005)
+    )
+    assert model.stop_reason_ == "time"
+    assert model.n_iter_ < 10_000

@@ -90,7 +90,7 @@ def test_a_run_ends_when_nothing_gets_better():
 
 
 def test_a_time_limit_is_no_interruption():
-    assert run(Counting(), max_seconds=0.0).reason == "time"
+    assert run(Counting(), run=Run(max_minutes=1e-12)).reason == "time"
 
 
 def test_ctrl_c_keeps_the_model_so_far_unless_it_is_to_go_on():

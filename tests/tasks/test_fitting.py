@@ -151,7 +151,9 @@ def test_a_time_limit_is_not_taken_for_an_interruption(tmp_path):
     corpus = two_tags(tmp_path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pictopic.models.training.time.perf_counter", lambda: next(now))
-        fitted = fit_everything(corpus, kind="deep", random_state=0, n_jobs=1, verbose=0, options={"max_minutes": 1.0})
+        fitted = fit_everything(
+            corpus, kind="deep", random_state=0, n_jobs=1, verbose=0, options=None, run=Run(max_minutes=1.0)
+        )
     assert len(fitted.network.estimator.history_["validation_score"]) == 2
     assert fitted.network.estimator.best_validation_score_ is None  # nothing was held out from the final one
 

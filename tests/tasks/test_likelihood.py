@@ -79,7 +79,7 @@ def test_both_are_means_over_the_same_words(kind):
 
 def test_a_network_that_has_learnt_nothing_is_as_good_as_words_that_are_equally_frequent():
     """Both are then a uniform distribution over four words."""
-    estimator = DeepDocNADE(n_components=4, max_iter=1, bias_init="zeros", random_state=0).fit(X)
+    estimator = DeepDocNADE(n_components=4, max_iter=1, random_state=0).fit(X)
     for name, values in estimator.parameters_.items():
         estimator.parameters_[name] = np.zeros_like(values)
     assert compare(estimator, HELD_OUT)["log_likelihood_per_word"] == pytest.approx(-math.log(4), abs=1e-6)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pictopic import Checkpoint, Corpus, DeepDocNADE, DocNADE
+from pictopic import Checkpoint, Corpus, DeepDocNADE, DocNADE, Run
 from pictopic.tasks.fitting import fit_everything
 from pictopic.tasks.pretraining import choose_rows, load_pretrained, pretrain, save_pretrained
 
@@ -48,8 +48,9 @@ def test_it_must_know_how_long(tmp_path):
 
 def test_a_run_goes_on_from_its_checkpoint(tmp_path):
     corpus = make(tmp_path / "a")
-    pretrain(corpus, **QUICK | {"epochs": 1}, checkpoint=Checkpoint(tmp_path / "c", epochs=1))
-    longer = pretrain(corpus, **QUICK, checkpoint=Checkpoint(tmp_path / "c", epochs=1))
+    run = Run(Checkpoint(tmp_path / "c", epochs=1))
+    pretrain(corpus, **QUICK | {"epochs": 1}, run=run)
+    longer = pretrain(corpus, **QUICK, run=run)
     np.testing.assert_array_equal(longer.components_, pretrain(corpus, **QUICK).components_)
 
 

@@ -81,8 +81,10 @@ def pretrain(
             opened, sizes=sizes, epochs=epochs, minutes=minutes, random_state=seed, n_jobs=jobs, device=device,
             verbose=0 if cluster is None else 1,  # processes elsewhere cannot report to this one
             batch_size="auto" if batch is None else batch, fit=fit,
-            run=Run(raise_on_interrupt=True, report=training_report(progress), stage="training"),
-            checkpoint=Checkpoint(checkpoint or f"{out}.checkpoints", minutes=checkpoint_minutes),
+            run=Run(
+                Checkpoint(checkpoint or f"{out}.checkpoints", minutes=checkpoint_minutes), raise_on_interrupt=True,
+                report=training_report(progress), stage="training",
+            ),
         )  # fmt: skip
         save_pretrained(model, opened, out)
     score = model.best_validation_score_

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from pictopic.cluster.connection import connected
-from pictopic.models.checkpoint import Checkpoint
-from pictopic.storage import is_remote, local
+from pictopic.models.deep_model import DeepModel
+from pictopic.models.run import Run
 
 _FAILURES = 8  # workers that may be lost before it is given up
 
@@ -137,7 +137,7 @@ def fit_on_cluster(
         arguments["run"] = arguments["run"].for_workers()
     return run_together(
         _fit,
-        _findable(estimator),
+        estimator,
         X,
         y,
         arguments,
@@ -149,35 +149,28 @@ def fit_on_cluster(
 
 
 def fit_rows_on_cluster(
-    estimator: Any, corpus: Any, rows: Any, held_out: Any, *, address: str, workers: int, threads: int | None = None
+    estimator: Any,
+    corpus: Any,
+    rows: Any,
+    held_out: Any,
+    run: Run | None = None,
+    *,
+    address: str,
+    workers: int,
+    threads: int | None = None,
 ) -> Any:
     """Fit an estimator to a corpus on a cluster: what `tasks.pretraining` takes as `fit`.
 
     Every machine reads the corpus itself, under the same path or URL.
     """
     return run_together(
-        _fit_rows, _findable(estimator), corpus.location, corpus.row_numbers, rows, held_out, workers=workers,
-        threads=threads, gpu=_gpu(estimator), address=address,
+        _fit_rows, estimator, corpus.location, corpus.row_numbers, rows, held_out, run and run.for_workers(),
+        workers=workers, threads=threads, gpu=_gpu(estimator), address=address,
     )  # fmt: skip
 
 
-def _findable(estimator: Any) -> Any:
-    """The estimator with a place for checkpoints that does not depend on a process's working folder."""
-    checkpoint = getattr(estimator, "checkpoint", None)
-    if checkpoint is None:
-        return estimator
-    checkpoint = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-    if is_remote(checkpoint.folder):
-        return estimator
-    return estimator.set_params(checkpoint=replace(checkpoint, folder=local(checkpoint.folder).absolute()))
-
-
-def _is_deep(estimator: Any) -> bool:
-    return hasattr(estimator, "checkpoint")
-
-
 def _gpu(estimator: Any) -> bool:
-    if not _is_deep(estimator):
+    if not isinstance(estimator, DeepModel):
         raise ValueError(f"{type(estimator).__name__} cannot be trained on a cluster: only the deep models can")
     return estimator.device != "cpu"
 
@@ -186,14 +179,16 @@ def _fit(threads: int, estimator: Any, X: Any, y: Any, arguments: dict[str, Any]
     return _without_machine(estimator.set_params(n_jobs=threads).fit(X, y, **arguments))
 
 
-def _fit_rows(threads: int, estimator: Any, corpus: str, numbers: Any, rows: Any, held_out: Any) -> Any:
+def _fit_rows(
+    threads: int, estimator: Any, corpus: str, numbers: Any, rows: Any, held_out: Any, run: Run | None
+) -> Any:
     from pictopic.corpus.corpus import Corpus
     from pictopic.tasks.pretraining import fit_rows
 
     opened = Corpus.open(corpus)[numbers]
-    return _without_machine(fit_rows(estimator.set_params(n_jobs=threads), opened, rows, held_out))
+    return _without_machine(fit_rows(estimator.set_params(n_jobs=threads), opened, rows, held_out, run))
 
 
 def _without_machine(estimator: Any) -> Any:
     """The estimator without what need not be sent back: what it started from."""
-    return estimator.set_params(init=None, checkpoint=None)
+    return estimator.set_params(init=None)

@@ -51,10 +51,10 @@ class Checkpoint:
     Examples
     --------
     >>> import tempfile
-    >>> from pictopic import Checkpoint, DeepDocNADE
+    >>> from pictopic import Checkpoint, DeepDocNADE, Run
     >>> folder = tempfile.mkdtemp()
-    >>> model = DeepDocNADE(n_components=4, max_iter=3, checkpoint=Checkpoint(folder, epochs=1), random_state=0)
-    >>> model.fit([[2, 1, 0], [0, 1, 2]]).n_iter_
+    >>> model = DeepDocNADE(n_components=4, max_iter=3, random_state=0)
+    >>> model.fit([[2, 1, 0], [0, 1, 2]], run=Run(Checkpoint(folder, epochs=1))).n_iter_
     3
     """
 

@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from pictopic.models.base import split_held_out
-from pictopic.models.deep_base import BaseDeepDocNADE
-from pictopic.models.deep_supervised import DeepSupervisedMixin
+from pictopic.models.deep_model import DeepModel
 from pictopic.models.documents import check_documents
+from pictopic.models.estimator import split_held_out
 from pictopic.models.run import Run
+from pictopic.models.supervised import DeepSupervisedMixin
 
 
-class DeepDocNADE(BaseDeepDocNADE):
+class DeepDocNADE(DeepModel):
     """Deep document neural autoregressive distribution estimator.
 
     A network that predicts words of a document from others: at each visit the words are split at random into a context
@@ -54,37 +54,23 @@ class DeepDocNADE(BaseDeepDocNADE):
         The paper's is "sgd".
     learning_rate : float or "auto", default="auto"
         0.0003 for Adam and 0.03 for SGD, in units of the loss a word.
-    schedule : {"constant", "cosine"}, default="constant"
-        "cosine": the rate rises for a twentieth of `max_iter` and then falls to zero at its end.
     weight_decay : float, default=0.05
         Share by which matrices (all but V) would shrink in a pass over the documents, and no more than three times the
         learning rate in a step; only with ``solver="adamw"``.
-    max_norm : float or None, default=None
-        Largest norm of the weights that come into a unit.
     n_annotation_words : int, default=0
         So many of the last columns of X are annotation words (tags).
     dropout : float, default=0.5
         Share of the units of each hidden layer left out while training.
     averaging : float or None, default=0.998
         Decay a step of the exponential average of the parameters that is used in the end; None: no average.
-    bias_init : {"base_rates", "zeros"}, default="base_rates"
-        Whether the output biases b start at the words' frequencies in X, or at zero as in the paper.
     validation_fraction : float or None, default=0.1
         Share of the documents held out; training stops when they are predicted no better, and the best parameters are
         kept.  None: train on all documents for `max_iter` passes.
     n_iter_no_change : int, default=10
         Passes without a better held-out score before stopping.
-    max_minutes : float or None, default=None
-        Stop after so many minutes, in the middle of a pass if need be; those before a `checkpoint` that `fit` goes on
-        from count.
     init : estimator or path, optional
         A fitted deep model, or the folder of one, to start from; its weights of global features' scales and, with
         ``annotation_weight="balanced"``, its annotation weight are taken over.
-    checkpoint : path or Checkpoint, optional
-        Folder where the run is written down every ten minutes (or as often as a `Checkpoint` says).  A `fit` that finds
-        its own checkpoint there goes on from it and ends with the same parameters as if it had never stopped.
-    log_dir : path, optional
-        Folder for TensorBoard's curves (needs ``pip install 'pictopic[tensorboard]'``).
     random_state : int, RandomState instance or None, default=None
         The same number gives the same model, bit for bit, for the same `n_jobs`.
     n_jobs : int or None, default=None
@@ -139,67 +125,6 @@ class DeepDocNADE(BaseDeepDocNADE):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        n_components=512,
-        output="softmax",
-        activation="relu",
-        annotation_weight="balanced",
-        split="ordering",
-        normalize="auto",
-        max_iter=200,
-        batch_size="auto",
-        solver="adamw",
-        learning_rate="auto",
-        schedule="constant",
-        weight_decay=0.05,
-        max_norm=None,
-        n_annotation_words=0,
-        dropout=0.5,
-        averaging=0.998,
-        bias_init="base_rates",
-        validation_fraction=0.1,
-        n_iter_no_change=10,
-        max_minutes=None,
-        init=None,
-        checkpoint=None,
-        log_dir=None,
-        random_state=None,
-        n_jobs=None,
-        device="cpu",
-        warm_start=False,
-        verbose=0,
-    ):
-        self.n_components = n_components
-        self.output = output
-        self.activation = activation
-        self.annotation_weight = annotation_weight
-        self.split = split
-        self.normalize = normalize
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.solver = solver
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.weight_decay = weight_decay
-        self.max_norm = max_norm
-        self.n_annotation_words = n_annotation_words
-        self.dropout = dropout
-        self.averaging = averaging
-        self.bias_init = bias_init
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.max_minutes = max_minutes
-        self.init = init
-        self.checkpoint = checkpoint
-        self.log_dir = log_dir
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.device = device
-        self.warm_start = warm_start
-        self.verbose = verbose
-
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,
@@ -223,14 +148,14 @@ class DeepDocNADE(BaseDeepDocNADE):
         X_val, global_features_val : like X and global_features, optional
             Documents to stop on, instead of a fraction of X.
         run : Run, optional
-            Checkpoints, what Ctrl-C does, and who is told of progress: what belongs to this fit and not to the model.
+            What belongs to this fit and not to the model: checkpoints, a time limit, what Ctrl-C does.
 
         Returns
         -------
         self
         """
         documents = check_documents(self, X, global_features, reset=True)
-        run = self._own_run(run)
+        run = run or Run()
         seed = self._seed(run)
         if X_val is not None:
             held_out = check_documents(self, X_val, global_features_val, reset=False)
@@ -278,7 +203,7 @@ class DeepDocNADE(BaseDeepDocNADE):
         return self._mean_log_p_a_word(X, global_features)
 
 
-class SupDeepDocNADE(DeepSupervisedMixin, BaseDeepDocNADE):
+class SupDeepDocNADE(DeepSupervisedMixin, DeepModel):
     """DeepDocNADE that learns the classes of a document together with its words.
 
     The loss of a document is -log p(y | v) + generative_weight * -log p(v) / mean number of words; p(y | v) comes from
@@ -301,9 +226,9 @@ class SupDeepDocNADE(DeepSupervisedMixin, BaseDeepDocNADE):
         the rest learns a fifth as fast, so that it does not forget what it knows.
     n_components, output, activation, annotation_weight, split, normalize, max_iter, batch_size, solver, learning_rate
         See `DeepDocNADE`.
-    schedule, weight_decay, max_norm, n_annotation_words, dropout, averaging, bias_init, validation_fraction
+    weight_decay, n_annotation_words, dropout, averaging, validation_fraction, n_iter_no_change, random_state, n_jobs
         See `DeepDocNADE`.
-    n_iter_no_change, max_minutes, checkpoint, log_dir, random_state, n_jobs, device, warm_start, verbose
+    device, warm_start, verbose
         See `DeepDocNADE`.
 
     Attributes
@@ -332,78 +257,17 @@ class SupDeepDocNADE(DeepSupervisedMixin, BaseDeepDocNADE):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **BaseDeepDocNADE._parameter_constraints,
+        **DeepModel._parameter_constraints,
         "generative_weight": [Interval(Real, 0, None, closed="left")],
         "word_dropout": [Interval(Real, 0, 1, closed="left")],
         "validation_metric": [StrOptions({"loss", "accuracy", "map"})],
     }
 
-    def __init__(
-        self,
-        *,
-        n_components=512,
-        generative_weight=1.0,
-        output="softmax",
-        activation="relu",
-        annotation_weight="balanced",
-        split="ordering",
-        normalize="auto",
-        max_iter=200,
-        batch_size="auto",
-        solver="adamw",
-        learning_rate="auto",
-        schedule="constant",
-        weight_decay=0.05,
-        max_norm=None,
-        n_annotation_words=0,
-        dropout=0.5,
-        word_dropout=0.3,
-        averaging=0.998,
-        bias_init="base_rates",
-        validation_fraction=0.1,
-        validation_metric="loss",
-        n_iter_no_change=10,
-        max_minutes=None,
-        init=None,
-        checkpoint=None,
-        log_dir=None,
-        random_state=None,
-        n_jobs=None,
-        device="cpu",
-        warm_start=False,
-        verbose=0,
-    ):
-        self.n_components = n_components
+    def __init__(self, *, generative_weight=1.0, word_dropout=0.3, validation_metric="loss", **options):
+        super().__init__(**options)
         self.generative_weight = generative_weight
-        self.output = output
-        self.activation = activation
-        self.annotation_weight = annotation_weight
-        self.split = split
-        self.normalize = normalize
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.solver = solver
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.weight_decay = weight_decay
-        self.max_norm = max_norm
-        self.n_annotation_words = n_annotation_words
-        self.dropout = dropout
         self.word_dropout = word_dropout
-        self.averaging = averaging
-        self.bias_init = bias_init
-        self.validation_fraction = validation_fraction
         self.validation_metric = validation_metric
-        self.n_iter_no_change = n_iter_no_change
-        self.max_minutes = max_minutes
-        self.init = init
-        self.checkpoint = checkpoint
-        self.log_dir = log_dir
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.device = device
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -430,14 +294,14 @@ class SupDeepDocNADE(DeepSupervisedMixin, BaseDeepDocNADE):
         X_val, y_val, global_features_val : like X, y and global_features, optional
             Documents and classes to stop on, instead of a fraction of X.
         run : Run, optional
-            Checkpoints, what Ctrl-C does, and who is told of progress: what belongs to this fit and not to the model.
+            What belongs to this fit and not to the model: checkpoints, a time limit, what Ctrl-C does.
 
         Returns
         -------
         self
         """
         documents = self._check_labelled(X, y, global_features, reset=True)
-        run = self._own_run(run)
+        run = run or Run()
         seed = self._seed(run)
         if X_val is not None:
             held_out = self._check_labelled(X_val, y_val, global_features_val, reset=False)

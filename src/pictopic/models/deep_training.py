@@ -13,17 +13,16 @@ from torch.nn import functional
 
 from pictopic.kernels.rows import NORMALIZATIONS, fill_rows
 from pictopic.kernels.splits import split_annotations, split_each_word, split_orderings
-from pictopic.models.documents import Documents
+from pictopic.models.documents import PICTURES_FIRST, Documents
 from pictopic.models.network import Network
 from pictopic.models.peers import Peers
 from pictopic.models.softmax_output import torch_threads
-from pictopic.models.solver import Solver, scheduled
+from pictopic.models.solver import Solver
 from pictopic.models.training import Trainer
 
 # When fine-tuning, how many times as fast the classes learn, which start fresh, and the rest, which is not to forget
 # what it knows: the best of a few pairs on validation splits of the MIR Flickr tags with a tenth of the labels.
 _FRESH_RATE, _PRETRAINED_RATE = 10.0, 0.2
-PICTURES_FIRST = "pictures_first"
 _TAGS_ONLY = 0.25  # share of the documents that lose their picture, if pictures come first
 _WITHOUT_TAGS = 2 / 3  # share of the others whose classes are learnt without their tags
 _SPLITS = {"ordering": split_orderings, "per_word": split_each_word, PICTURES_FIRST: split_orderings}
@@ -75,13 +74,10 @@ class TrainingOptions:
     word_dropout: float
     solver: str
     learning_rate: float
-    schedule: str
-    n_steps: int  # that the schedule is made for
     averaging: float
     weight_decay: float
     pretrained: bool  # whether all but U and d come from a pretrained model
     input_scale: float  # how much larger a normalised input would be than the counts are
-    max_norm: float | None
     n_jobs: int
     device: str
 
@@ -169,7 +165,6 @@ class DeepTrainer(Trainer):
         self.solver = Solver(
             dict(self.network.named_parameters()), kind=options.solver, learning_rate=options.learning_rate,
             rates=rates, averaging=options.averaging, weight_decay=options.weight_decay, not_decayed=("V",),
-            max_norm=options.max_norm,
         )  # fmt: skip
 
     def load(self, documents: np.ndarray, seed: int) -> tuple[Minibatch, int]:
@@ -244,7 +239,7 @@ class DeepTrainer(Trainer):
             sums = torch.stack([nll.detach(), class_loss.detach()]).double()
             gradients = [parameter.grad for parameter in self.solver.parameters.values() if parameter.grad is not None]
             self.peers.add([*gradients, sums])
-            self.solver.step(scheduled(self.options.schedule, self.solver.n_done + 1, self.options.n_steps))
+            self.solver.step()
         return float(sums[0]), float(sums[1])
 
     def losses(self, minibatch: Minibatch, seed: int) -> tuple[Tensor, Tensor]:

@@ -12,15 +12,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from pictopic.models.base import BaseDocNADE, split_held_out
 from pictopic.models.counts import check_counts, document_lengths
+from pictopic.models.estimator import split_held_out
 from pictopic.models.labels import Labels, no_labels
 from pictopic.models.parameters import Theta
 from pictopic.models.run import Run
+from pictopic.models.shallow import ShallowModel
 from pictopic.models.supervised import SupervisedMixin
 
 
-class DocNADE(BaseDocNADE):
+class DocNADE(ShallowModel):
     """Document neural autoregressive distribution estimator.
 
     Models a bag of words as the product of p(v_i | the words before it), each from a hidden layer that sums the
@@ -56,8 +57,6 @@ class DocNADE(BaseDocNADE):
         Share of what is to be predicted that goes to the words' overall frequencies, while training.  "auto" is
         2 * n_words / number of words in X, and at most 0.3: next to nothing, unless the collection is tiny (0 in
         `partial_fit`).
-    bias_init : {"base_rates", "zeros"}, default="base_rates"
-        Whether the output biases b start at the words' frequencies in X.
     validation_fraction : float or None, default=0.1
         Share of the documents held out; training stops when they get no more likely, and the best parameters are
         kept.  None: train on all documents for `max_iter` passes.
@@ -90,7 +89,7 @@ class DocNADE(BaseDocNADE):
         Mean number of words of the training documents.
     n_iter_ : int
         Number of passes done.
-    stop_reason_ : {"max_iter", "converged", "interrupted"}
+    stop_reason_ : {"max_iter", "converged", "time", "interrupted"}
         Why training ended; "converged": the held-out score got no better.
     history_ : dict of lists
         For each pass "nll" (-log p a word, in training), "class_loss", "validation_score" and "seconds".
@@ -115,49 +114,6 @@ class DocNADE(BaseDocNADE):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        n_components=200,
-        output="tree",
-        activation="tanh",
-        max_iter=200,
-        batch_size="auto",
-        solver="adam",
-        learning_rate="auto",
-        n_annotation_words=0,
-        dropout=0.4,
-        averaging=0.998,
-        smoothing="auto",
-        bias_init="base_rates",
-        validation_fraction=0.1,
-        n_iter_no_change=10,
-        random_state=None,
-        n_jobs=None,
-        device="cpu",
-        warm_start=False,
-        verbose=0,
-    ):
-        self.n_components = n_components
-        self.output = output
-        self.activation = activation
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.solver = solver
-        self.learning_rate = learning_rate
-        self.n_annotation_words = n_annotation_words
-        self.dropout = dropout
-        self.averaging = averaging
-        self.smoothing = smoothing
-        self.bias_init = bias_init
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.device = device
-        self.warm_start = warm_start
-        self.verbose = verbose
-
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, *, X_val: Any = None, run: Run | None = None) -> DocNADE:
         """Learn from documents.
@@ -170,7 +126,7 @@ class DocNADE(BaseDocNADE):
         X_val : {array-like, sparse matrix} of shape (n_held_out, n_words), optional
             Documents to stop on, instead of a fraction of X.
         run : Run, optional
-            Checkpoints, what Ctrl-C does, and who is told of progress: what belongs to this fit and not to the model.
+            What belongs to this fit and not to the model: checkpoints, a time limit, what Ctrl-C does.
 
         Returns
         -------
@@ -224,7 +180,7 @@ class DocNADE(BaseDocNADE):
         return -float(np.log(self.perplexity(X, per="word")))
 
 
-class SupDocNADE(SupervisedMixin, BaseDocNADE):
+class SupDocNADE(SupervisedMixin, ShallowModel):
     """DocNADE that learns the class of a document together with its words.
 
     The loss of a document is -log p(y | v) + generative_weight * -log p(v) / mean number of words, with
@@ -237,7 +193,7 @@ class SupDocNADE(SupervisedMixin, BaseDocNADE):
         ``generative_weight / mean_length_``; the authors' 0.25 is 0.25 here.
     n_components, output, activation, max_iter, batch_size, solver, learning_rate, n_annotation_words
         See `DocNADE`.
-    dropout, averaging, smoothing, bias_init, random_state, n_jobs, device, warm_start, verbose
+    dropout, averaging, smoothing, random_state, n_jobs, device, warm_start, verbose
         See `DocNADE`.
     validation_fraction, n_iter_no_change
         See `DocNADE`; training stops on the class loss of the held-out documents.
@@ -270,54 +226,13 @@ class SupDocNADE(SupervisedMixin, BaseDocNADE):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **BaseDocNADE._parameter_constraints,
+        **ShallowModel._parameter_constraints,
         "generative_weight": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        *,
-        n_components=200,
-        generative_weight=1.0,
-        output="tree",
-        activation="tanh",
-        max_iter=200,
-        batch_size="auto",
-        solver="adam",
-        learning_rate="auto",
-        n_annotation_words=0,
-        dropout=0.4,
-        averaging=0.998,
-        smoothing="auto",
-        bias_init="base_rates",
-        validation_fraction=0.1,
-        n_iter_no_change=10,
-        random_state=None,
-        n_jobs=None,
-        device="cpu",
-        warm_start=False,
-        verbose=0,
-    ):
-        self.n_components = n_components
+    def __init__(self, *, generative_weight=1.0, **options):
+        super().__init__(**options)
         self.generative_weight = generative_weight
-        self.output = output
-        self.activation = activation
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.solver = solver
-        self.learning_rate = learning_rate
-        self.n_annotation_words = n_annotation_words
-        self.dropout = dropout
-        self.averaging = averaging
-        self.smoothing = smoothing
-        self.bias_init = bias_init
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.device = device
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, *, X_val: Any = None, y_val: Any = None, run: Run | None = None) -> SupDocNADE:
@@ -332,7 +247,7 @@ class SupDocNADE(SupervisedMixin, BaseDocNADE):
         X_val, y_val : like X and y, optional
             Documents and classes to stop on, instead of a fraction of X.
         run : Run, optional
-            Checkpoints, what Ctrl-C does, and who is told of progress: what belongs to this fit and not to the model.
+            What belongs to this fit and not to the model: checkpoints, a time limit, what Ctrl-C does.
 
         Returns
         -------

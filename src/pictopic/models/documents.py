@@ -17,6 +17,7 @@ from pictopic.models.counts import check_counts, document_lengths
 from pictopic.models.labels import Labels, no_labels
 
 CHUNK = 512  # rows that are read at a time
+PICTURES_FIRST = "pictures_first"  # the split in which tags are predicted from all visual words
 
 
 @dataclass

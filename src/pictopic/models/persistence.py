@@ -29,7 +29,7 @@ from pictopic.models.tree import WordTree
 from pictopic.storage import is_remote, local, readable, written
 
 FORMAT_VERSION = 1
-_OF_THE_MACHINE = ("init", "checkpoint", "log_dir")  # options that mean nothing elsewhere
+_OF_THE_MACHINE = ("init",)  # options that mean nothing elsewhere
 _CONFIG, _CARD = "config.json", "README.md"
 TIMINGS = "timings.json"  # how long it took: the only file in which equal runs differ, and the only one not needed
 _TENSORS = re.compile(r"model-[0-9a-f]{16}\.safetensors")
@@ -66,7 +66,7 @@ def save_files(model: Any, folder: Path) -> None:
     name = f"model-{digest[:16]}.safetensors"
     config: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
-        "model": type(model).__name__,
+        "model": next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in MODELS),
         "options": {
             name: None if name in _OF_THE_MACHINE else plain(value)
             for name, value in model.get_params(deep=False).items()
@@ -265,9 +265,7 @@ def _versions() -> dict[str, str]:
     from importlib.metadata import version
 
     packages = ("numpy", "scipy", "scikit-learn", "numba", "torch", "safetensors")
-    return {"pictopic": __version__, "python": platform.python_version()} | {
-        name: version(name) for name in packages
-    }
+    return {"pictopic": __version__, "python": platform.python_version()} | {name: version(name) for name in packages}
 
 
 def _sizes(n_components: int | list[int]) -> str:

@@ -1,7 +1,8 @@
-"""What belongs to one training run and not to the model: checkpoints, what Ctrl-C does, who is told of progress."""
+"""What belongs to one training run and not to the model: checkpoints, a time limit, what Ctrl-C does, progress."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -34,8 +35,13 @@ class Run:
 
     Parameters
     ----------
-    checkpoint : Checkpoint, optional
-        Where the run's state is saved, and where a state to resume from is looked for.
+    checkpoint : Checkpoint or path, optional
+        Where the run's state is saved, and where a state to resume from is looked for.  A `fit` that finds its own
+        state there ends with the same parameters as if it had never stopped.
+    max_minutes : float, optional
+        Stop after so many minutes, in the middle of an epoch if need be; those before a checkpoint count.
+    log_dir : path, optional
+        Folder for TensorBoard's curves (needs ``pip install 'pictopic[tensorboard]'``).
     raise_on_interrupt : bool, default=False
         What Ctrl-C does.  False: `fit` returns the best model so far.  True: a checkpoint is written and the
         KeyboardInterrupt goes on.
@@ -48,8 +54,7 @@ class Run:
 
     Examples
     --------
-    >>> from pictopic import DocNADE
-    >>> from pictopic.models.run import Run
+    >>> from pictopic import DocNADE, Run
     >>> epochs = []
     >>> run = Run(report=lambda stage, status: epochs.append(status.epoch))
     >>> model = DocNADE(n_components=2, max_iter=3, random_state=0).fit([[2, 1], [1, 2]], run=run)
@@ -58,14 +63,25 @@ class Run:
     """
 
     checkpoint: Checkpoint | None = None
+    max_minutes: float | None = None
+    log_dir: str | os.PathLike[str] | None = None
     raise_on_interrupt: bool = False
     finish: bool = False
     report: Callable[[str, Status], None] | None = None
     stage: str = ""
 
+    def __post_init__(self) -> None:
+        if self.max_minutes is not None and not self.max_minutes > 0:
+            raise ValueError(f"max_minutes must be more than 0, got {self.max_minutes}")
+        if isinstance(self.checkpoint, str | os.PathLike):
+            from pictopic.models.checkpoint import Checkpoint
+
+            self.checkpoint = Checkpoint(os.fspath(self.checkpoint))
+
     def part(self, name: str) -> Run:
-        """The same for one of several trainings, with checkpoints in a sub-folder of this name."""
-        return replace(self, checkpoint=self.checkpoint and self.checkpoint.below(name), stage=name)
+        """The same for one of several trainings, with checkpoints and curves in sub-folders of this name."""
+        log_dir = None if self.log_dir is None else Path(self.log_dir, name)
+        return replace(self, checkpoint=self.checkpoint and self.checkpoint.below(name), log_dir=log_dir, stage=name)
 
     def for_workers(self) -> Run:
         """The same for processes elsewhere, which cannot report to this one or be interrupted by its user."""

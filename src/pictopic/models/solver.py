@@ -1,8 +1,7 @@
-"""Gradient steps on torch parameters: solver, schedule, largest norm, running averages; all of it can be saved."""
+"""Gradient steps on torch parameters, with running averages; all of it can be saved."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -12,25 +11,6 @@ from pictopic.models.parameters import ADAM_BETAS, average_decay
 
 _EXACT_STEPS = 200  # steps after each of which the averages are moved; then after every few
 _AVERAGE_EVERY = 4
-WARM_UP = 0.05  # share of the steps in which a cosine schedule rises to the full rate
-
-
-def scheduled(schedule: str, step: int, n_steps: int) -> float:
-    """Share of the learning rate at a step 1..n_steps.
-
-    Examples
-    --------
-    >>> from pictopic.models.solver import scheduled
-    >>> [round(scheduled("cosine", step, 100), 2) for step in (1, 5, 50, 100)]
-    [0.2, 1.0, 0.54, 0.0]
-    """
-    if schedule == "constant":
-        return 1.0
-    warm = max(1, round(WARM_UP * n_steps))
-    if step <= warm:
-        return step / warm
-    done = min(1.0, (step - warm) / max(n_steps - warm, 1))
-    return 0.5 * (1 + math.cos(math.pi * done))
 
 
 class Solver:
@@ -50,25 +30,24 @@ class Solver:
         Only for "adamw", on matrices: a step shrinks them by learning_rate * weight_decay.
     not_decayed : tuple of str
         Matrices that do not decay.
-    max_norm : float or None
-        Largest Euclidean norm of a row of a matrix, i.e. of the weights that come into one unit.
     """
 
     def __init__(
         self, parameters: dict[str, Tensor], *, kind: str, learning_rate: float, rates: dict[str, float] | None = None,
         averaging: float = 0.0, weight_decay: float = 0.0, not_decayed: tuple[str, ...] = (),
-        max_norm: float | None = None,
     ):  # fmt: skip
         self.parameters = {name: tensor for name, tensor in parameters.items() if tensor.numel()}
         self.averages = {name: tensor.detach().clone() for name, tensor in self.parameters.items()} if averaging else {}
-        self.learning_rate, self.averaging, self.max_norm = learning_rate, averaging, max_norm
+        self.averaging = averaging
         together: dict[tuple[float, float], list[Tensor]] = {}
         for name, tensor in self.parameters.items():
             decay = weight_decay if kind == "adamw" and tensor.ndim == 2 and name not in not_decayed else 0.0
             together.setdefault(((rates or {}).get(name, 1.0), decay), []).append(tensor)
         # A parameter that learns faster does not decay faster.
-        groups = [{"params": tensors, "weight_decay": decay / factor} for (factor, decay), tensors in together.items()]
-        self.factors = [factor for factor, _ in together]
+        groups = [
+            {"params": tensors, "lr": learning_rate * factor, "weight_decay": decay / factor}
+            for (factor, decay), tensors in together.items()
+        ]
         # Fused: one pass over each parameter instead of one for each operation.
         self.optimizer: torch.optim.Optimizer
         if kind == "sgd":
@@ -79,17 +58,10 @@ class Solver:
         self.n_done = 0
 
     @torch.no_grad()
-    def step(self, share: float = 1.0) -> None:
-        """One step with this share of the learning rate."""
-        for group, factor in zip(self.optimizer.param_groups, self.factors, strict=True):
-            group["lr"] = self.learning_rate * factor * share
+    def step(self) -> None:
+        """One step."""
         self.optimizer.step()
         self.n_done += 1
-        if self.max_norm is not None:
-            for tensor in self.parameters.values():
-                if tensor.ndim == 2:
-                    norms = torch.linalg.vector_norm(tensor, dim=1, keepdim=True)
-                    tensor.mul_((self.max_norm / norms.clamp_min(1e-12)).clamp_max(1.0))
         # Later on, every few steps do: the average hardly moves in one, but all of it has to be read and written.
         every = 1 if self.n_done < _EXACT_STEPS else _AVERAGE_EVERY
         if self.averaging and self.n_done % every == 0:

@@ -114,9 +114,7 @@ def train(
     run: Run | None = None,
     identity: str = "",
     row_numbers: np.ndarray | None = None,
-    max_seconds: float | None = None,
     peers: Peers | None = None,
-    log_dir: str | None = None,
     verbose: int = 0,
     name: str = "model",
 ) -> Outcome:
@@ -140,17 +138,13 @@ def train(
     validate : callable, optional
         Parameters -> score, larger is better.  The parameters of the best epoch are returned; without it, the last.
     run : Run, optional
-        Checkpoints, what Ctrl-C does, and who is told of progress.
+        Checkpoints, a time limit, what Ctrl-C does, and who is told of progress.
     identity : str
         What the run depends on; a checkpoint with another identity is refused.
     row_numbers : ndarray, optional
         The user's row numbers of the documents, for errors.
-    max_seconds : float, optional
-        Stop after so long, counted over all runs that went on from each other, in the middle of an epoch if need be.
     peers : Peers, optional
         Other processes that train the same model.  The first one decides, and writes checkpoints.
-    log_dir : str, optional
-        Folder for TensorBoard.
     verbose : int
         1: a progress bar; 2: a line an epoch.
     name : str
@@ -170,7 +164,8 @@ def train(
     begin = time.perf_counter() - position.seconds
 
     def out_of_time() -> bool:
-        return max_seconds is not None and peers.agree(lambda: time.perf_counter() - begin >= max_seconds)
+        limit = run.max_minutes
+        return limit is not None and peers.agree(lambda: time.perf_counter() - begin >= 60 * limit)
 
     def score() -> tuple[Any, float]:
         theta = trainer.parameters()
@@ -192,6 +187,7 @@ def train(
             Status(epoch, max_iter, done, total, loss, scores[-1] if scores else None, position.best_score),
         )
 
+    log_dir = None if run.log_dir is None else str(run.log_dir)
     if peers.rank:  # one tells for all
         verbose, log_dir = 0, None
     loss = float("nan")

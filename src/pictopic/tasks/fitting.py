@@ -12,8 +12,8 @@ from scipy import sparse
 
 from pictopic.corpus.corpus import Corpus
 from pictopic.models.deep import DeepDocNADE, SupDeepDocNADE
-from pictopic.models.deep_training import PICTURES_FIRST
 from pictopic.models.docnade import DocNADE, SupDocNADE
+from pictopic.models.documents import PICTURES_FIRST
 from pictopic.models.run import Run
 from pictopic.tasks.annotate import TagThresholds
 from pictopic.tasks.classify import ClassHead, fit_class_head
@@ -385,8 +385,6 @@ def _train_on_all(fitted: Fitted, corpus: Corpus, fit: Fit, run: Run, **changes:
     """Train the network on everything, with some options changed for the time being."""
     network, rows, labels = fitted.network, Rows.of(corpus), usable_labels(corpus)
     changes["validation_fraction"] = None
-    if network.is_deep:
-        changes["checkpoint"] = None  # it is the trial's
     before = {name: getattr(network.estimator, name) for name in changes}
     network.estimator.set_params(**changes)
     everything = rows_to_learn_from(corpus)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from pictopic.words.vocabulary import Vocabulary
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 2_000  # share of the rows, and rows
 _NO_LIMIT = 100_000  # passes
 
-Fit = Callable[..., Any]  # estimator, corpus, rows to learn from, rows to stop on -> the fitted estimator
+Fit = Callable[..., Any]  # estimator, corpus, rows to learn from, rows to stop on, run -> the fitted estimator
 
 
 def pretrain(
@@ -55,9 +55,9 @@ def pretrain(
     fit : callable, optional
         What trains, such as on a cluster; default: `fit_rows`.
     run : Run, optional
-        What Ctrl-C does, and who is told of progress.
+        Checkpoints, what Ctrl-C does, and who is told of progress.
     **options
-        Of `DeepDocNADE`, such as `checkpoint`.
+        Of `DeepDocNADE`.
 
     Returns
     -------
@@ -68,12 +68,13 @@ def pretrain(
         raise ValueError("say how long to learn: minutes or epochs")
     vocabulary = corpus.vocabulary
     estimator = DeepDocNADE(
-        n_components=tuple(sizes), max_iter=_NO_LIMIT if epochs is None else epochs, max_minutes=minutes,
+        n_components=tuple(sizes), max_iter=_NO_LIMIT if epochs is None else epochs,
         n_annotation_words=vocabulary.n_annotation_words, random_state=random_state,
         split=usual_split(len(vocabulary) - vocabulary.n_annotation_words, vocabulary.n_annotation_words), **options,
     )  # fmt: skip
     rows, held_out = choose_rows(corpus, random_state)
-    return (fit or partial(fit_rows, run=run))(estimator, corpus, rows, held_out)
+    run = replace(run or Run(), max_minutes=minutes)
+    return (fit or fit_rows)(estimator, corpus, rows, held_out, run)
 
 
 def choose_rows(corpus: Corpus, random_state: int) -> tuple[np.ndarray, np.ndarray]:

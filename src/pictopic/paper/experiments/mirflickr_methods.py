@@ -20,6 +20,7 @@ from pictopic.models.checkpoint import Checkpoint
 from pictopic.models.deep import DeepDocNADE, SupDeepDocNADE
 from pictopic.models.docnade import DocNADE
 from pictopic.models.persistence import load
+from pictopic.models.run import Run
 from pictopic.paper.baselines import LDAClassifier, MostFrequent, TfidfClassifier
 from pictopic.paper.experiments.mirflickr_data import Documents, Split
 from pictopic.tasks.fitting import Network, Rows
@@ -35,7 +36,7 @@ _TOPICS = 200  # of LDA: the best of 25, 50, 100 and 200 on the validation part 
 _PROPORTIONS_C = (0.01, 0.03, 0.1, 0.3, 1.0)
 _TOPICS_C = (0.01, 0.1, 1.0, 10.0)
 _HIDDEN_C = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-_NOT_SHOWN = ("init", "checkpoint", "log_dir", "device", "n_jobs", "verbose", "warm_start")
+_NOT_SHOWN = ("init", "device", "n_jobs", "verbose", "warm_start")
 
 
 @dataclass
@@ -226,8 +227,8 @@ class Pretraining:
         state = checkpoint.peek()
         if state is not None and state["run"]["epoch"] > passes:  # a model before it was lost
             shutil.rmtree(home / "checkpoint")
-        model = DeepDocNADE(**options, max_iter=passes, checkpoint=checkpoint, n_jobs=self.n_jobs)
-        model.fit(documents.X, global_features=documents.features)
+        model = DeepDocNADE(**options, max_iter=passes, n_jobs=self.n_jobs)
+        model.fit(documents.X, global_features=documents.features, run=Run(checkpoint))
         model.save(home / f"{passes}-passes")
         return model
 

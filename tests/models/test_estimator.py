@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from pictopic.models.base import split_held_out
+from pictopic import DeepDocNADE, DocNADE, SupDeepDocNADE, SupDocNADE
+from pictopic.models.estimator import split_held_out
 from pictopic.models.labels import Labels, encode_labels, no_labels
 
 
@@ -33,3 +35,35 @@ def test_share_of_documents_without_classes_is_rounded_down(rng, fraction, expec
     rows, held_out = split_held_out(no_labels(9), fraction, rng)
     assert len(held_out) == expected
     assert len(rows) == 9 - expected
+
+
+# ---- options ---------------------------------------------------------------------------------------------------------
+
+
+class Tuned(SupDocNADE):
+    def __init__(self, *, dropout=0.1, colour="red", **options):
+        super().__init__(dropout=dropout, **options)
+        self.colour = colour
+
+
+def test_a_subclass_has_the_options_of_the_classes_above_it():
+    above, options = SupDocNADE().get_params(), Tuned(n_components=3).get_params()
+    assert options == above | {"n_components": 3, "dropout": 0.1, "colour": "red"}
+
+
+def test_only_options_that_were_changed_are_shown():
+    assert repr(Tuned(max_iter=3)) == "Tuned(max_iter=3)"
+    assert repr(SupDeepDocNADE(word_dropout=0.1)) == "SupDeepDocNADE(word_dropout=0.1)"
+
+
+def test_a_copy_has_the_same_options():
+    assert clone(Tuned(n_jobs=2, colour="blue")).get_params() == Tuned(n_jobs=2, colour="blue").get_params()
+
+
+def test_an_option_that_does_not_exist_is_refused():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'max_itre'"):
+        SupDeepDocNADE(max_itre=3)
+
+
+def test_no_estimator_has_more_than_25_options():
+    assert [len(kind().get_params()) for kind in (DocNADE, SupDocNADE, DeepDocNADE, SupDeepDocNADE)] == [18, 19, 22, 25]

@@ -1,4 +1,4 @@
-"""What DocNADE and SupDocNADE have in common: training, likelihood, representation."""
+"""The shallow models' machinery: parameters, training and representation of a network with one hidden layer."""
 
 from __future__ import annotations
 
@@ -6,60 +6,50 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from pictopic.models.counts import check_counts, document_lengths, fingerprint
+from pictopic.models.estimator import TopicModel
 from pictopic.models.labels import Labels
 from pictopic.models.likelihood import LikelihoodMixin
 from pictopic.models.parallel import in_parts
 from pictopic.models.parameters import Options, Theta, initial_theta, word_frequencies
 from pictopic.models.run import Run
-from pictopic.models.trained import TrainedMixin
 from pictopic.models.training import train
 from pictopic.models.tree import WordTree
 
 _SGD_CHUNK = 32  # documents between two updates of the average, when each document is a step
 _VALIDATION_WORDS = 20_000  # held-out words to look at, in up to ten orders
-_LEARNING_RATES = {"adam": 0.0003, "sgd": 0.05}
 
 
-class BaseDocNADE(LikelihoodMixin, TrainedMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ShallowModel(LikelihoodMixin, TopicModel):
     """Training, likelihood and representation of a shallow model; see `DocNADE` for the options."""
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "output": [StrOptions({"tree", "softmax"})],
-        "activation": [StrOptions({"relu", "tanh", "sigmoid"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "solver": [StrOptions({"adam", "sgd"})],
-        "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "n_annotation_words": [Interval(Integral, 0, None, closed="left")],
-        "dropout": [Interval(Real, 0, 1, closed="left")],
-        "averaging": [None, Interval(Real, 0, 1, closed="neither")],
+        **TopicModel._parameter_constraints,
         "smoothing": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
-        "bias_init": [StrOptions({"base_rates", "zeros"})],
-        "validation_fraction": [None, Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [None, Integral],
-        "device": [str],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
     }
+    _LEARNING_RATES: ClassVar[dict[str, float]] = {"adam": 0.0003, "sgd": 0.05}
+    _LARGEST_BATCH = 100
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.input_tags.categorical = True
-        tags.transformer_tags.preserves_dtype = ["float32"]
-        return tags
+    def __init__(
+        self,
+        *,
+        n_components=200,
+        output="tree",
+        activation="tanh",
+        solver="adam",
+        dropout=0.4,
+        smoothing="auto",
+        **options,
+    ):
+        super().__init__(
+            n_components=n_components, output=output, activation=activation, solver=solver, dropout=dropout, **options
+        )
+        self.smoothing = smoothing
 
     # ---- training ----------------------------------------------------------------------------------------------
 
@@ -137,10 +127,6 @@ class BaseDocNADE(LikelihoodMixin, TrainedMixin, ClassNamePrefixFeaturesOutMixin
         )
         self._keep_pass(outcome, trainer, rng, fingerprint(X, labels.indicator))
 
-    def _batch_size(self, n_documents: int) -> int:
-        """Documents a step; "auto" is 100, or fewer where that would leave less than 12 steps a pass."""
-        return min(100, max(8, n_documents // 12)) if self.batch_size == "auto" else self.batch_size
-
     def _documents_a_call(self, n_documents: int) -> int:
         each_a_step = self.solver == "sgd" and self.batch_size == 1 and self.output == "tree"
         return _SGD_CHUNK if each_a_step else self._batch_size(n_documents)
@@ -171,7 +157,7 @@ class BaseDocNADE(LikelihoodMixin, TrainedMixin, ClassNamePrefixFeaturesOutMixin
         self.tree_ = WordTree(n_words, rng) if self.output == "tree" else None
         n_outputs = n_words - 1 if self.output == "tree" else n_words
         theta = initial_theta(rng, n_words, self.n_components, n_outputs, labels.indicator.shape[1])
-        if self.bias_init == "base_rates":
+        if not self._zero_biases:
             counts = np.asarray(X.sum(axis=0)).ravel()
             if self.tree_ is not None:
                 theta.b = self.tree_.base_rates(counts).astype(np.float32)
@@ -180,14 +166,13 @@ class BaseDocNADE(LikelihoodMixin, TrainedMixin, ClassNamePrefixFeaturesOutMixin
         self._set_theta(theta)
 
     def _trainer(self, X: sparse.csr_array, labels: Labels, auto_smoothing: float) -> Any:
-        rate = _LEARNING_RATES[self.solver] if self.learning_rate == "auto" else self.learning_rate
         options = Options(
             activation=self.activation,
             generative=self._generative_weight() / self.mean_length_,
             multi_label=getattr(self, "multi_label_", False),
             solver=self.solver,
             batch_size=self._batch_size(X.shape[0]),
-            learning_rate=rate,
+            learning_rate=self._learning_rate(),
             dropout=self.dropout,
             averaging=self.averaging or 0.0,
             smoothing=auto_smoothing if self.smoothing == "auto" else self.smoothing,
@@ -201,12 +186,6 @@ class BaseDocNADE(LikelihoodMixin, TrainedMixin, ClassNamePrefixFeaturesOutMixin
         from pictopic.models.softmax_output import SoftmaxTrainer
 
         return SoftmaxTrainer(self._theta(), X, labels, options)
-
-    def _generative_weight(self) -> float:
-        return 1.0
-
-    def _n_jobs(self) -> int:
-        return effective_n_jobs(self.n_jobs)
 
     def _validation_score(self, theta: Theta, X: sparse.csr_array, labels: Labels, seed: int) -> float:
         """Larger is better: the mean log-likelihood a word of held-out documents.
@@ -240,6 +219,9 @@ class BaseDocNADE(LikelihoodMixin, TrainedMixin, ClassNamePrefixFeaturesOutMixin
     _ARRAYS: ClassVar[tuple[str, ...]] = (
         "components_", "hidden_intercept_", "output_coef_", "output_intercept_", "coef_", "intercept_",
     )  # fmt: skip
+
+    def _start(self) -> dict[str, np.ndarray]:
+        return self._get_arrays()
 
     def _get_arrays(self) -> dict[str, np.ndarray]:
         return {name: getattr(self, name) for name in self._ARRAYS if hasattr(self, name)}
@@ -291,36 +273,3 @@ class BaseDocNADE(LikelihoodMixin, TrainedMixin, ClassNamePrefixFeaturesOutMixin
 
         in_parts(X.shape[0], self._n_jobs(), run)
         return out
-
-    def save(self, folder: Any) -> None:
-        """Write the model to a folder; `pictopic.load` reads it back.
-
-        Parameters
-        ----------
-        folder : path
-            Made if it does not exist; a model that is there already is replaced as a whole.
-        """
-        from pictopic.models.persistence import save
-
-        check_is_fitted(self)
-        save(self, folder)
-
-
-def split_held_out(labels: Labels, fraction: float | None, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to train on and rows to hold out: the same fraction of each class, or of all rows without classes.
-
-    Numbers are rounded down, so that a class too small to be split stays in training.
-    """
-    n = len(labels.known)
-    if fraction is None:
-        return np.arange(n), np.zeros(0, np.int64)
-    order = rng.permutation(n)
-    if labels.indicator.shape[1] == 0:
-        groups = [order]
-    else:
-        # A multi-label row counts for its rarest class.
-        rarity = np.argsort(labels.indicator.sum(axis=0), kind="stable")
-        first = rarity[labels.indicator[:, rarity].argmax(axis=1)]
-        groups = [order[labels.known[order] & (first[order] == k)] for k in range(labels.indicator.shape[1])]
-    held_out = np.sort(np.concatenate([group[: int(fraction * len(group))] for group in groups]))
-    return np.setdiff1d(np.arange(n), held_out), held_out

@@ -1,75 +1,81 @@
-"""What DeepDocNADE and SupDeepDocNADE have in common: training and representation."""
+"""The deep models' machinery: first parameters, training and representation of a network with several hidden layers."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from pictopic.models.base import BaseDocNADE
-from pictopic.models.checkpoint import Checkpoint
 from pictopic.models.deep_likelihood import DeepLikelihoodMixin
-from pictopic.models.deep_start import DeepStartMixin
-from pictopic.models.deep_training import PICTURES_FIRST, DeepTrainer, InputOptions, TrainingOptions, split_documents
-from pictopic.models.documents import CHUNK, Documents, check_documents, describe
-from pictopic.models.network import Network, parameter_shapes
+from pictopic.models.deep_training import DeepTrainer, InputOptions, TrainingOptions, split_documents
+from pictopic.models.documents import CHUNK, PICTURES_FIRST, Documents, Statistics, check_documents, describe
+from pictopic.models.estimator import TopicModel
+from pictopic.models.network import Network, initial_parameters, parameter_shapes
 from pictopic.models.parallel import in_parts
+from pictopic.models.parameters import word_frequencies
 from pictopic.models.peers import current
 from pictopic.models.run import Run
 from pictopic.models.softmax_output import torch_threads
-from pictopic.models.trained import TrainedMixin
 from pictopic.models.training import train
+from pictopic.models.tree import WordTree
 
-_LEARNING_RATES = {"adam": 0.0003, "adamw": 0.0003, "sgd": 0.03}
 _ROW_MULTIPLE = 16  # a matrix product gives a row the same bits for any number of rows that is a multiple of this
-_MAX_DECAY = 3.0  # in a small collection, a pass has too few steps to make up for what decays
+_MAX_DECAY = 3.0  # in a small collection, an epoch has too few steps to make up for what decays
 _VALIDATION_DRAWS = 2000  # splits of held-out documents to look at, at most ten of each
+# From how many words on normalize="auto" normalises.  That takes one number from Q, how long a document is: with few
+# words, too much is lost.
+_MANY_WORDS = 100
 
 
-class BaseDeepDocNADE(
-    DeepStartMixin, DeepLikelihoodMixin, TrainedMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class DeepModel(DeepLikelihoodMixin, TopicModel):
     """Training and representation of a deep model; see `DeepDocNADE` for the options."""
 
     _parameter_constraints: ClassVar[dict] = {
-        **{
-            name: constraint
-            for name, constraint in BaseDocNADE._parameter_constraints.items()
-            if name not in ("smoothing", "n_components", "solver")
-        },
+        **TopicModel._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left"), tuple, list],
         "solver": [StrOptions({"adam", "adamw", "sgd"})],
         "annotation_weight": [StrOptions({"balanced"}), Interval(Real, 0, None, closed="neither")],
         "split": [StrOptions({"ordering", "per_word", PICTURES_FIRST})],
         "normalize": [StrOptions({"auto", "std", "sqrt", "none"})],
-        "schedule": [StrOptions({"constant", "cosine"})],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
-        "max_norm": [None, Interval(Real, 0, None, closed="neither")],
-        "max_minutes": [None, Interval(Real, 0, None, closed="neither")],
         "init": [None, str, os.PathLike, BaseEstimator],
-        "checkpoint": [None, str, os.PathLike, Checkpoint],
-        "log_dir": [None, str, os.PathLike],
     }
+    _LEARNING_RATES: ClassVar[dict[str, float]] = {"adam": 0.0003, "adamw": 0.0003, "sgd": 0.03}
+    _LARGEST_BATCH = 128
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.input_tags.categorical = True
-        tags.transformer_tags.preserves_dtype = ["float32"]
-        return tags
+    def __init__(
+        self,
+        *,
+        n_components=512,
+        output="softmax",
+        activation="relu",
+        solver="adamw",
+        dropout=0.5,
+        annotation_weight="balanced",
+        split="ordering",
+        normalize="auto",
+        weight_decay=0.05,
+        init=None,
+        **options,
+    ):
+        super().__init__(
+            n_components=n_components, output=output, activation=activation, solver=solver, dropout=dropout, **options
+        )
+        self.annotation_weight = annotation_weight
+        self.split = split
+        self.normalize = normalize
+        self.weight_decay = weight_decay
+        self.init = init
 
-    def __sklearn_clone__(self) -> BaseDeepDocNADE:
+    def __sklearn_clone__(self) -> DeepModel:
         # A pretrained model is something learnt, not an option: a copy of it would be untrained.
         options = self.get_params(deep=False)
         copy = type(self)(**{name: value if name == "init" else clone(value, safe=False)
@@ -92,13 +98,6 @@ class BaseDeepDocNADE(
             raise ValueError(f"n_components must be a whole number above 0, or several, got {self.n_components!r}")
         return tuple(int(size) for size in sizes)
 
-    def _own_run(self, run: Run | None) -> Run:
-        """What `fit` was given, with the checkpoint that the options name."""
-        run = run or Run()
-        named = isinstance(self.checkpoint, str | os.PathLike)
-        checkpoint = Checkpoint(os.fspath(self.checkpoint)) if named else self.checkpoint
-        return replace(run, checkpoint=run.checkpoint or checkpoint)
-
     def _seed(self, run: Run) -> int:
         """Where all random numbers of a fit come from; the same in all processes that train together."""
         return current().agree(lambda: self._drawn_seed(run.checkpoint))
@@ -111,8 +110,7 @@ class BaseDeepDocNADE(
             self._check_same_shape(documents)
         else:
             self._initialise(rng, documents, statistics)
-        n_steps = self.max_iter * -(-len(documents) // self._batch_size(len(documents)))
-        trainer = self._trainer(documents, n_steps)
+        trainer = self._trainer(documents)
         outcome = train(
             trainer,
             len(documents),
@@ -128,9 +126,7 @@ class BaseDeepDocNADE(
                 seed, statistics.fingerprint, None if held_out is None else describe(held_out).fingerprint
             ),
             row_numbers=documents.rows,
-            max_seconds=None if self.max_minutes is None else 60 * self.max_minutes,
             peers=current(),
-            log_dir=None if self.log_dir is None else str(self.log_dir),
             verbose=int(self.verbose),
             name=type(self).__name__,
         )
@@ -142,7 +138,7 @@ class BaseDeepDocNADE(
         statistics = describe(documents)
         if not hasattr(self, "parameters_"):
             self._initialise(rng, documents, statistics)
-        trainer = self._trainer(documents, n_steps=0)
+        trainer = self._trainer(documents)
         if self._solver_state is not None:
             trainer.resume(self._solver_state)
         outcome = train(
@@ -158,15 +154,11 @@ class BaseDeepDocNADE(
         )
         self._keep_pass(outcome, trainer, rng, statistics.fingerprint)
 
-    def _batch_size(self, n_documents: int) -> int:
-        """Documents a step; "auto" is 128, or fewer where that would leave less than 12 steps a pass."""
-        return min(128, max(8, n_documents // 12)) if self.batch_size == "auto" else self.batch_size
-
     def _start(self) -> dict[str, np.ndarray]:
         return self.parameters_
 
-    def _trainer(self, documents: Documents, n_steps: int) -> DeepTrainer:
-        rate = _LEARNING_RATES[self.solver] if self.learning_rate == "auto" else self.learning_rate
+    def _trainer(self, documents: Documents) -> DeepTrainer:
+        rate = self._learning_rate()
         steps_a_pass = -(-len(documents) // self._batch_size(len(documents)))
         options = TrainingOptions(
             split=self.split,
@@ -176,23 +168,15 @@ class BaseDeepDocNADE(
             word_dropout=getattr(self, "word_dropout", 0.0),
             solver=self.solver,
             learning_rate=rate,
-            schedule=self.schedule if n_steps else "constant",
-            n_steps=n_steps,
             averaging=self.averaging or 0.0,
             weight_decay=min(self.weight_decay / (steps_a_pass * rate), _MAX_DECAY),  # a step shrinks by rate * this
             pretrained=self.init is not None and len(self.parameters_["d"]) > 0,
             input_scale=self.input_scale_,
-            max_norm=self.max_norm,
             n_jobs=self._n_jobs(),
             device=self.device,
         )
         network = self._network(self.parameters_, copy=True)
         return DeepTrainer(network, documents, self._inputs(), options, current())
-
-    def _generative_weight(self) -> float:
-        return 1.0
-
-    _n_jobs = BaseDocNADE._n_jobs
 
     def _validator(self, held_out: Documents, seed: int) -> Callable[[dict[str, np.ndarray]], float]:
         def validate(parameters: dict[str, np.ndarray]) -> float:
@@ -217,6 +201,106 @@ class BaseDeepDocNADE(
                     h = network.hidden(context, f)
                     total += float((scale * network.word_losses(h, targets)).double().sum())
         return -total / max(n_words, 1.0)
+
+    # ---- first parameters --------------------------------------------------------------------------------------------
+
+    def _initialise(self, rng: np.random.RandomState, documents: Documents, statistics: Statistics) -> None:
+        """Set everything that training starts from: fresh, or a pretrained model's."""
+        n_words = documents.counts.shape[1]
+        if self.n_annotation_words > n_words:
+            raise ValueError(f"n_annotation_words={self.n_annotation_words}, but X has {n_words} columns only")
+        if not statistics.word_counts.any():
+            raise ValueError("X has no words: every row is empty")
+        init = self._pretrained()
+        self._solver_state = None
+        self.mean_length_ = statistics.mean_length
+        self.tree_ = WordTree(n_words, rng) if self.output == "tree" else None
+        self.annotation_weight_ = self._rho(statistics.word_counts)
+        self.normalize_ = self.normalize
+        if self.normalize == "auto":
+            self.normalize_ = "std" if n_words >= _MANY_WORDS else "none"
+        self.feature_mean_, self.feature_scale_ = statistics.feature_mean, statistics.feature_scale
+        if init is not None:
+            self._take_over(init)
+        self.input_scale_ = self._input_scale(statistics, len(documents)) if self.normalize_ == "none" else 1.0
+        parameters = self._fresh_parameters(rng, documents, statistics)
+        if init is not None:
+            taken = {name: array.copy() for name, array in init.parameters_.items() if name not in ("U", "d")}
+            ours = {name: parameters[name].shape for name in parameters if name not in ("U", "d")}
+            theirs = {name: array.shape for name, array in taken.items()}
+            if ours != theirs:
+                raise ValueError(f"init has parameters of other shapes: {theirs} instead of {ours}")
+            parameters |= taken
+        self._set_theta(parameters)
+
+    def _fresh_parameters(self, rng, documents: Documents, statistics: Statistics) -> dict[str, np.ndarray]:
+        n_words, n_classes = documents.counts.shape[1], documents.labels.indicator.shape[1]
+        n_outputs = n_words if self.tree_ is None else self.tree_.n_nodes
+        shapes = parameter_shapes(n_words, self._sizes(), n_outputs, n_classes, self.n_global_features_)
+        parameters = initial_parameters(rng, shapes)
+        parameters["W.0"] *= np.float32(self.input_scale_)
+        if not self._zero_biases:
+            counts = statistics.word_counts
+            rates = np.log(word_frequencies(counts)) if self.tree_ is None else self.tree_.base_rates(counts)
+            parameters["b"] = rates.astype(np.float32)
+        return parameters
+
+    def _pretrained(self) -> DeepModel | None:
+        """The model to start from: the option `init`, read from disk if it is a folder."""
+        init = self.init
+        if init is None:
+            return None
+        if not isinstance(init, BaseEstimator):
+            from pictopic.models.persistence import load
+
+            init = load(init)
+        if not isinstance(init, DeepModel):
+            raise ValueError(f"init must be a fitted DeepDocNADE or SupDeepDocNADE, got {type(init).__name__}")
+        check_is_fitted(init)
+        if self.output != init.output:
+            raise ValueError(f"init was trained with output={init.output!r}, this model has output={self.output!r}")
+        return init
+
+    def _take_over(self, init: DeepModel) -> None:
+        """Read counts and features as a pretrained model does; documents without features lack one modality."""
+        self.tree_ = init.tree_
+        if not self.n_global_features_:
+            self.n_global_features_ = init.n_global_features_
+        self.feature_mean_, self.feature_scale_ = init.feature_mean_, init.feature_scale_
+        if self.normalize == "auto":
+            self.normalize_ = init.normalize_
+        if self.annotation_weight == "balanced":
+            self.annotation_weight_ = init.annotation_weight_
+
+    def _rho(self, word_counts: np.ndarray) -> float:
+        """The annotation weight: as given, or mean visual / mean annotation words, and 1 where either is absent."""
+        if self.annotation_weight != "balanced":
+            return float(self.annotation_weight)
+        cut = len(word_counts) - self.n_annotation_words
+        visual, annotation = int(word_counts[:cut].sum()), int(word_counts[cut:].sum())
+        return visual / annotation if visual and annotation else 1.0
+
+    def _input_scale(self, statistics: Statistics, n_documents: int) -> float:
+        """How much larger a row of unit variance is than one of plain (weighted) counts, on average."""
+        weights = np.ones(len(statistics.squares))
+        weights[len(weights) - self.n_annotation_words :] = self.annotation_weight_
+        norm = np.sqrt((weights**2 * statistics.squares).sum() / n_documents)
+        return float(np.sqrt(len(weights)) / norm)
+
+    def _weighted_words(self, word_counts: np.ndarray) -> float:
+        cut = len(word_counts) - self.n_annotation_words
+        return float(word_counts[:cut].sum() + self.annotation_weight_ * word_counts[cut:].sum())
+
+    def _check_same_shape(self, documents: Documents) -> None:
+        now = (documents.counts.shape[1], *self._sizes(), documents.labels.indicator.shape[1], self.n_global_features_)
+        p = self.parameters_
+        sizes = [len(p[f"c.{k}"]) for k in range(sum(name.startswith("c.") for name in p))]
+        before = (p["W.0"].shape[1], *sizes, len(p["d"]), p["P"].shape[1])
+        if now != before:
+            raise ValueError(
+                "warm_start: the model has (words, hidden units.., classes, global features) = "
+                f"{before}, but now there are {now}; fit a new model"
+            )
 
     # ---- parameters --------------------------------------------------------------------------------------------
 
@@ -308,16 +392,3 @@ class BaseDeepDocNADE(
         # A thread for each part, and one thread for each matrix product: its bits are then the same for any `n_jobs`.
         with torch_threads(1):
             in_parts(len(documents), self._n_jobs(), run)
-
-    def save(self, folder: str | Path) -> None:
-        """Write the model to a folder; `pictopic.load` reads it back.
-
-        Parameters
-        ----------
-        folder : path
-            Made if it does not exist; a model that is there already is replaced as a whole.
-        """
-        from pictopic.models.persistence import save
-
-        check_is_fitted(self)
-        save(self, folder)
