@@ -59,7 +59,7 @@ def make_trainer(n: int) -> DeepTrainer:
     model = make_model(batch_size=n)
     model.n_features_in_, model.n_global_features_, model.multi_label_ = N_VISUAL + N_TAGS, N_FEATURES, True
     model._initialise(np.random.RandomState(0), documents, describe(documents))
-    return model._trainer(documents, n_steps=0)
+    return model._trainer(documents)
 
 
 def step_products(B: int) -> Callable[[], None]:

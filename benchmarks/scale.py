@@ -111,7 +111,7 @@ def _steps(threads: int, sizes: tuple[int, ...], batch: int, n_steps: int) -> li
     model = _model(sizes, batch, n_jobs=threads)
     model.n_features_in_, model.n_global_features_ = X.shape[1], N_FEATURES
     model._initialise(np.random.RandomState(0), documents, describe(documents))
-    trainer = model._trainer(documents, n_steps=0)
+    trainer = model._trainer(documents)
     everything, seconds = np.arange(batch), []
     for step in range(n_steps + 2):
         current().agree(lambda: None)  # all begin together

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pictopic import CountsOnDisk, DeepDocNADE, DocNADE, SupDeepDocNADE
+from pictopic.models.deep_model import DeepModel
 from tests.models.small_deep import QUICK, fitted, small
 
 KINDS = [DeepDocNADE, SupDeepDocNADE]
@@ -378,3 +379,30 @@ def test_pictures_first_is_validated_on_pictures_without_tags(rng):
     model = small(SupDeepDocNADE, n_annotation_words=4, max_iter=10, split="pictures_first", **QUICK)
     model.set_params(validation_metric="accuracy").fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
     assert max(model.history_["validation_score"]) <= 0.55
+
+
+# ---- the network -----------------------------------------------------------------------------------------------------
+
+
+def test_the_network_of_a_fitted_model_is_built_once(topics, monkeypatch):
+    model, built = fitted(topics), []
+    build = DeepModel._build_network
+    monkeypatch.setattr(DeepModel, "_build_network", lambda self, *given: built.append(1) or build(self, *given))
+    for _ in range(3):
+        model.transform(topics[0])
+        model.next_word_proba(topics[0])
+    assert len(built) == 1
+
+
+def test_other_parameters_are_used_at_once(topics):
+    model = fitted(topics)
+    model.transform(topics[0])
+    model.parameters_["c.1"] = np.full_like(model.parameters_["c.1"], 50.0)
+    assert (model.transform(topics[0]) > 40).all()
+
+
+def test_a_model_that_is_fitted_again_has_another_network(topics):
+    model = fitted(topics)
+    before = model.transform(topics[0])
+    again = model.set_params(random_state=5).fit(*topics).transform(topics[0])
+    assert not np.array_equal(before, again)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from pictopic.models.network import Network, initial_parameters, normalize_counts, parameter_shapes
+from pictopic.models.network import Network, initial_parameters, linear, normalize_counts, parameter_shapes
 from pictopic.models.tree import WordTree
 from tests.reference import deep_hidden
 
@@ -123,3 +123,26 @@ def test_initial_matrices_are_glorot_uniform_and_biases_zero(rng):
             limit = np.sqrt(6 / sum(array.shape))
             assert np.abs(array).max() <= limit
             assert array.std() == pytest.approx(limit / np.sqrt(3), rel=0.2)
+
+
+def test_a_weight_of_two_products_and_two_passes_has_the_sum_of_their_gradients(rng):
+    x, y = (torch.from_numpy(rng.normal(size=(5, 4))) for _ in range(2))
+    start = torch.from_numpy(rng.normal(size=(3, 4)))
+    gradients = []
+    for product in (linear, torch.nn.functional.linear):
+        weight = torch.nn.Parameter(start.clone())
+        for _ in range(2):
+            (product(x, weight).square().sum() + product(y, weight).exp().sum()).backward()
+        gradients.append(weight.grad)
+    torch.testing.assert_close(*gradients)
+
+
+def test_gradients_that_were_set_to_none_begin_anew_in_the_same_memory(rng):
+    weight = torch.nn.Parameter(torch.from_numpy(rng.normal(size=(3, 4))))
+    x = torch.from_numpy(rng.normal(size=(5, 4)))
+    linear(x, weight).sum().backward()
+    first, memory = weight.grad.clone(), weight.grad.data_ptr()
+    weight.grad = None
+    linear(x, weight).sum().backward()
+    assert weight.grad.data_ptr() == memory
+    torch.testing.assert_close(weight.grad, first)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -33,6 +34,9 @@ _VALIDATION_DRAWS = 2000  # splits of held-out documents to look at, at most ten
 # From how many words on normalize="auto" normalises.  That takes one number from Q, how long a document is: with few
 # words, too much is lost.
 _MANY_WORDS = 100
+# Networks of fitted models, with the options and arrays that they were built of.  Not an attribute: predictions leave
+# an estimator as it is, and a copy or a saved one does not need it.
+_networks: WeakKeyDictionary[DeepModel, tuple[Any, dict[str, np.ndarray], Any]] = WeakKeyDictionary()
 
 
 class DeepModel(DeepLikelihoodMixin, TopicModel):
@@ -331,7 +335,21 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         )
 
     def _network(self, parameters: dict[str, np.ndarray], copy: bool = False) -> Network:
-        """The network with these parameters; unless copied, it shares their memory."""
+        """The network with these parameters; unless copied, it shares their memory.
+
+        That of a fitted model is built once, not for each prediction.
+        """
+        if copy or parameters is not self.parameters_:
+            return self._build_network(parameters, copy)
+        kind = (self.activation, self.tree_, self.device)
+        known_kind, known_arrays, network = _networks.get(self, (None, {}, None))
+        # Somebody may have put another array among the parameters.
+        if kind != known_kind or any(known_arrays.get(name) is not array for name, array in parameters.items()):
+            network = self._build_network(parameters, copy)
+            _networks[self] = (kind, dict(parameters), network)
+        return network
+
+    def _build_network(self, parameters: dict[str, np.ndarray], copy: bool) -> Network:
         tensors = {name: torch.from_numpy(array.copy() if copy else array) for name, array in parameters.items()}
         return Network(tensors, self.activation, self.tree_).to(self.device).requires_grad_(False)
 

@@ -141,7 +141,8 @@ class _Linear(torch.autograd.Function):
     """The product x weight^T; weight's gradient is written where that of the last step was.
 
     Otherwise 100 MB of fresh memory are asked for and given back in every step of a large network, which takes a tenth
-    of its time.  So a weight may have a part in one product only.
+    of its time.  As usual, gradients add up until they are set to None; what was in ``weight.grad`` before is then
+    overwritten by the next backward pass.
     """
 
     @staticmethod
@@ -153,10 +154,13 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def backward(ctx, delta: Tensor) -> tuple[Tensor | None, None, Tensor | None]:
         (x,), weight = ctx.saved_tensors, ctx.weight
-        memory = getattr(weight, "gradient_memory", None)
-        if memory is None or memory.dtype != weight.dtype:
-            memory = weight.gradient_memory = torch.empty_like(weight)
-        weight.grad = torch.mm(delta.T, x, out=memory)
+        if weight.grad is not None:  # of another product in this pass, or of another pass
+            weight.grad.addmm_(delta.T, x)
+        else:
+            memory = getattr(weight, "gradient_memory", None)
+            if memory is None or memory.dtype != weight.dtype:
+                memory = weight.gradient_memory = torch.empty_like(weight)
+            weight.grad = torch.mm(delta.T, x, out=memory)
         delta_x = delta @ weight if ctx.needs_input_grad[0] else None
         return delta_x, None, None if ctx.bias is None else delta.sum(0)
 
