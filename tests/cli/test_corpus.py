@@ -91,6 +91,16 @@ def test_misuse_exits_with_2_and_one_line(photos, tmp_path, arguments, message):
     assert message in one_line(result)
 
 
+def test_a_build_that_was_killed_when_all_was_done_is_resumed(photos, tmp_path):  # noqa: F811
+    arguments = ["build", str(photos), "--out", str(tmp_path / "corpus"), *QUICK]
+    first, again = run(*arguments), run(*arguments, "--resume")
+    assert (first.returncode, again.returncode) == (0, 0), again.stderr
+    assert again.stdout == first.stdout
+    other = run(*arguments, "--resume", "--seed", "1")
+    assert other.returncode == 1
+    assert "holds a corpus of other pictures or options already" in other.stderr
+
+
 def test_info_brings_back_a_model_that_a_kill_left_without_its_name(model, tmp_path):  # noqa: F811
     model.save(tmp_path / "m")
     (tmp_path / "m").rename(tmp_path / ".m.old")

@@ -111,7 +111,7 @@ def _check_out(out: str, resume: bool) -> None:
         return
     folder = local(out)
     check_place(folder, "a corpus", MANIFEST, BUILDING)
-    if (folder / MANIFEST).is_file():
+    if (folder / MANIFEST).is_file() and not resume:  # with it, the build may have been killed when all was done
         raise ValueError(f"{folder} holds a corpus already: choose another folder, or delete it first")
     if (folder / BUILDING / "plan.json").is_file() and not resume:
         raise ValueError(f"{folder} holds an unfinished build: resume it (--resume), or delete it first")
