@@ -49,11 +49,11 @@ class DeepDocNADE(DeepModel):
     max_iter : int, default=200
         Largest number of passes over the documents.
     batch_size : int or "auto", default="auto"
-        Documents a step.  "auto" is 128, and fewer in a small collection (n_documents / 12, but at least 8).
+        Documents per step.  "auto" is 128, and fewer in a small collection (n_documents / 12, but at least 8).
     solver : {"adam", "adamw", "sgd"}, default="adamw"
         The paper's is "sgd".
     learning_rate : float or "auto", default="auto"
-        0.0003 for Adam and 0.03 for SGD, in units of the loss a word.
+        0.0003 for Adam and 0.03 for SGD, in units of the loss per word.
     weight_decay : float, default=0.05
         Share by which matrices (all but V) would shrink in a pass over the documents, and no more than three times the
         learning rate in a step; only with ``solver="adamw"``.
@@ -62,7 +62,7 @@ class DeepDocNADE(DeepModel):
     dropout : float, default=0.5
         Share of the units of each hidden layer left out while training.
     averaging : float or None, default=0.998
-        Decay a step of the exponential average of the parameters that is used in the end; None: no average.
+        Decay per step of the exponential average of the parameters that is used in the end; None: no average.
     validation_fraction : float or None, default=0.1
         Share of the documents held out; training stops when they are predicted no better, and the best parameters are
         kept.  None: train on all documents for `max_iter` passes.
@@ -103,10 +103,10 @@ class DeepDocNADE(DeepModel):
     stop_reason_ : {"max_iter", "converged", "time", "interrupted"}
         Why training ended; "converged": the held-out score got no better.
     history_ : dict of lists
-        For each pass "nll" (estimated -log p a weighted word, in training), "class_loss", "validation_score" and
+        For each pass "nll" (estimated -log p per weighted word, in training), "class_loss", "validation_score" and
         "seconds".
     best_validation_score_ : float or None
-        Held-out log-likelihood a weighted word of the parameters that were kept.
+        Held-out log-likelihood per weighted word of the parameters that were kept.
 
     References
     ----------
@@ -185,7 +185,7 @@ class DeepDocNADE(DeepModel):
         return self
 
     def score(self, X: Any, y: Any = None, *, global_features: Any = None) -> float:
-        """Mean log-likelihood a word; larger is better.
+        """Mean log-likelihood per word; larger is better.
 
         Of documents of more than 32 words, 32 random contexts are looked at.
 
@@ -220,7 +220,7 @@ class SupDeepDocNADE(DeepSupervisedMixin, DeepModel):
         word; 0 is the paper's model.
     validation_metric : {"loss", "accuracy", "map"}, default="loss"
         What training stops on: the class loss of the held-out documents, their accuracy, or the mean over classes of
-        the average precision (for several classes a document).
+        the average precision (for several classes per document).
     init : estimator or path, optional
         A pretrained `DeepDocNADE` (or another `SupDeepDocNADE`).  U and d start fresh and learn ten times as fast;
         the rest learns a fifth as fast, so that it does not forget what it knows.

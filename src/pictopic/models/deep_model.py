@@ -189,7 +189,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         return validate
 
     def _validation_score(self, parameters: dict[str, np.ndarray], held_out: Documents, seed: int) -> float:
-        """Larger is better: the log-likelihood a (weighted) word of held-out documents, estimated on fixed splits."""
+        """Larger is better: the log-likelihood per (weighted) word of held-out documents, estimated on fixed splits."""
         network, inputs = self._network(parameters), self._inputs()
         kind = self.split if self.split == PICTURES_FIRST else "ordering"
         n_draws = int(np.clip(_VALIDATION_DRAWS // len(held_out), 1, 10))

@@ -33,7 +33,7 @@ class DocNADE(ShallowModel):
     n_components : int, default=200
         Number of hidden units (topics), H.
     output : {"tree", "softmax"}, default="tree"
-        How p(v_i | ...) is computed: by left/right decisions in a binary tree of words, O(log Q) a word, or by a
+        How p(v_i | ...) is computed: by left/right decisions in a binary tree of words, O(log Q) per word, or by a
         softmax over all words.  The softmax fits better and can use a GPU; the tree is faster, the more so
         the larger the vocabulary (see the table in the README).
     activation : {"relu", "tanh", "sigmoid"}, default="tanh"
@@ -41,7 +41,7 @@ class DocNADE(ShallowModel):
     max_iter : int, default=200
         Largest number of passes over the documents.
     batch_size : int or "auto", default="auto"
-        Documents a step.  "auto" is 100, and fewer in a small collection (n_documents / 12, but at least 8).
+        Documents per step.  "auto" is 100, and fewer in a small collection (n_documents / 12, but at least 8).
     solver : {"adam", "sgd"}, default="adam"
         With ``solver="sgd", batch_size=1`` each document is a step of plain gradient descent, as in the paper.
     learning_rate : float or "auto", default="auto"
@@ -52,7 +52,7 @@ class DocNADE(ShallowModel):
     dropout : float, default=0.4
         Share of hidden units left out for a document while training.
     averaging : float or None, default=0.998
-        Decay a step of the exponential average of the parameters that is used in the end; None: no average.
+        Decay per step of the exponential average of the parameters that is used in the end; None: no average.
     smoothing : float or "auto", default="auto"
         Share of what is to be predicted that goes to the words' overall frequencies, while training.  "auto" is
         2 * n_words / number of words in X, and at most 0.3: next to nothing, unless the collection is tiny (0 in
@@ -92,9 +92,9 @@ class DocNADE(ShallowModel):
     stop_reason_ : {"max_iter", "converged", "time", "interrupted"}
         Why training ended; "converged": the held-out score got no better.
     history_ : dict of lists
-        For each pass "nll" (-log p a word, in training), "class_loss", "validation_score" and "seconds".
+        For each pass "nll" (-log p per word, in training), "class_loss", "validation_score" and "seconds".
     best_validation_score_ : float or None
-        Held-out mean log-likelihood a word of the parameters that were kept.
+        Held-out mean log-likelihood per word of the parameters that were kept.
 
     References
     ----------
@@ -165,7 +165,7 @@ class DocNADE(ShallowModel):
         return self
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood a word; larger is better.
+        """Mean log-likelihood per word; larger is better.
 
         Parameters
         ----------

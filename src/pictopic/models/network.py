@@ -100,7 +100,7 @@ class Network(nn.Module):
     ) -> Tensor:
         """Top hidden layer h^(N): (R, Q) normalised counts -> (R, HN).
 
-        Global features f (B, F) and dropout masks, one (B, H) a layer, belong to documents, which may have two rows:
+        Global features f (B, F) and dropout masks, one (B, H) per layer, belong to documents, which may have two rows:
         x[:B], and x[B:] for the documents whose numbers are in `again`.  So P f is computed once, and both rows of a
         document have the same mask.
         """

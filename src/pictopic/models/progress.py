@@ -10,7 +10,7 @@ _EVERY = 0.2  # seconds between two changes of the bar
 
 
 class Progress:
-    """Progress on standard error (nothing, a bar, or a line an epoch), and to TensorBoard if a folder is given.
+    """Progress on standard error (nothing, a bar, or one line per epoch), and to TensorBoard if a folder is given.
 
     Parameters
     ----------

@@ -188,7 +188,7 @@ class ShallowModel(LikelihoodMixin, TopicModel):
         return SoftmaxTrainer(self._theta(), X, labels, options)
 
     def _validation_score(self, theta: Theta, X: sparse.csr_array, labels: Labels, seed: int) -> float:
-        """Larger is better: the mean log-likelihood a word of held-out documents.
+        """Larger is better: the mean log-likelihood per word of held-out documents.
 
         Few documents are looked at in several orders, always the same ones, so that the choice is not left to chance.
         """

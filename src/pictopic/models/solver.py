@@ -25,7 +25,7 @@ class Solver:
     rates : dict of str to float, optional
         Factors on the learning rate of some parameters.
     averaging : float
-        Decay a step of the exponential averages; 0: none.
+        Decay per step of the exponential averages; 0: none.
     weight_decay : float
         Only for "adamw", on matrices: a step shrinks them by learning_rate * weight_decay.
     not_decayed : tuple of str

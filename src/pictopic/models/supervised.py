@@ -41,7 +41,7 @@ class SupervisedMixin(ClassifierMixin):
                 raise ValueError(f"y must have at least two classes, but has {len(found)} class: {found.tolist()}")
             self.classes_, self.multi_label_ = found, multi_label
         elif multi_label != self.multi_label_:
-            raise ValueError("y must be one label a row or a 0/1 matrix, as it was when the model was first fitted")
+            raise ValueError("y must be one label per row or a 0/1 matrix, as it was when the model was first fitted")
         return labels
 
     def _proba_of(self, h: np.ndarray, U: np.ndarray, d: np.ndarray) -> np.ndarray:

@@ -126,11 +126,11 @@ def train(
     n_documents : int
         Documents are 0..n_documents-1 for the trainer.
     n_words, n_labelled : number
-        What the history's losses are divided by: -log p(v) a word, -log p(y | v) a labelled document.
+        What the history's losses are divided by: -log p(v) per word, -log p(y | v) per labelled document.
     max_iter : int
         Largest number of epochs.
     batch_size : int
-        Documents a call of ``trainer.learn``.
+        Documents per call of ``trainer.learn``.
     n_iter_no_change : int
         Stop after so many epochs without a better score; only with `validate`.
     rng : RandomState
@@ -146,7 +146,7 @@ def train(
     peers : Peers, optional
         Other processes that train the same model.  The first one decides, and writes checkpoints.
     verbose : int
-        1: a progress bar; 2: a line an epoch.
+        1: a progress bar; 2: one line per epoch.
     name : str
         For the progress bar.
 
