@@ -3,7 +3,7 @@ import pytest
 
 from pictopic import Corpus, PictureModel
 from pictopic.tasks.decisions import Decisions
-from pictopic.tasks.fitting import choose_parts
+from pictopic.tasks.splits import choose_parts
 from tests.corpus.conftest import write_metadata
 from tests.picture_model.conftest import QUICK, pattern, write_patterns
 

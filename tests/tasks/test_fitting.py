@@ -6,7 +6,8 @@ from scipy import sparse
 
 from pictopic import Checkpoint, Corpus, SupDeepDocNADE
 from pictopic.models.run import Run
-from pictopic.tasks.fitting import Rows, choose_parts, fit_everything, known_rows, refit, usable_labels
+from pictopic.tasks.fitting import Rows, fit_everything, known_rows, refit, usable_labels
+from pictopic.tasks.splits import choose_parts
 
 
 def rows():
@@ -55,21 +56,6 @@ def test_labels_of_one_class_are_no_labels(tmp_path):
 )
 def test_which_rows_have_labels(labels, expected):
     assert known_rows(labels).tolist() == expected
-
-
-def test_own_split_is_used_and_test_rows_in_no_part(tmp_path):
-    parts = ["train", "val", "test"]
-    corpus = tagged(tmp_path, ["tags,part", *(f"t{k},{parts[k % 3]}" for k in range(9))], split_column="part")
-    train, held_out = choose_parts(corpus)
-    assert train.tolist() == [0, 3, 6]
-    assert held_out.tolist() == [1, 4, 7]
-
-
-def test_parts_of_a_part_are_numbered_within_it(tmp_path):
-    corpus = tagged(tmp_path, ["tags", *(f"t{k}" for k in range(300))])
-    train, held_out = choose_parts(corpus[100:])
-    assert sorted([*train, *held_out]) == list(range(200))
-    assert len(held_out) == 30
 
 
 def two_tags(tmp_path, n=90):
@@ -234,9 +220,3 @@ def test_a_fit_can_be_finished_with_the_best_model_so_far(tmp_path, monkeypatch,
 def test_without_a_checkpoint_nothing_can_be_finished(tmp_path):
     with pytest.raises(ValueError, match=r"there is no checkpoint in .*trial to finish with"):
         fit_with(two_tags(tmp_path), "deep", Run(Checkpoint(tmp_path / "checkpoints"), finish=True))
-
-
-def test_a_small_collection_has_no_held_out_part(tmp_path):
-    train, held_out = choose_parts(tagged(tmp_path, ["tags", "a", "b", "c"]))
-    assert len(train) == 3
-    assert len(held_out) == 0

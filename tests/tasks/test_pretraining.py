@@ -3,7 +3,8 @@ import pytest
 
 from pictopic import Checkpoint, Corpus, DeepDocNADE, DocNADE, Run
 from pictopic.tasks.fitting import fit_everything
-from pictopic.tasks.pretraining import choose_rows, load_pretrained, pretrain, save_pretrained
+from pictopic.tasks.pretraining import load_pretrained, pretrain, save_pretrained
+from pictopic.tasks.splits import choose_rows
 
 
 def make(folder, n=120, split=False, words="abcdef"):

@@ -8,10 +8,11 @@ import numpy as np
 from scipy import sparse
 
 from pictopic.corpus.corpus import Corpus
-from pictopic.tasks.fitting import Fitted, Rows, known_rows, rows_to_learn_from
+from pictopic.tasks.fitting import Fitted, Rows, known_rows
 from pictopic.tasks.likelihood import compare_with_unigram
 from pictopic.tasks.metrics import accuracy, f_measure_at_k, mean_average_precision, per_word_scores
 from pictopic.tasks.retrieve import Index
+from pictopic.tasks.splits import rows_to_learn_from
 from pictopic.words.vocabulary import Vocabulary
 
 _TOP = 5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,14 +19,12 @@ from pictopic.tasks.annotate import TagThresholds
 from pictopic.tasks.classify import ClassHead, fit_class_head
 from pictopic.tasks.likelihood import compare_with_unigram
 from pictopic.tasks.metrics import f_measure_at_k, mean_average_precision
+from pictopic.tasks.splits import LEAST_HELD_OUT, choose_parts, rows_to_learn_from
 
 DEEP_FROM = 50  # rows: of 60 made-up scenes a deep model already learns more, in about the same time
-_HELD_OUT = 0.15
-_LEAST_HELD_OUT = 12  # rows; with fewer, nothing can be said about how good a model is
 _TOP = 5  # tags, as in the paper
 _LAYERS = (512, 512)
 _THREADS_FROM = 2_000  # rows
-VALIDATION = ("validation", "val", "valid", "dev")  # names of that part
 TRIAL, FINAL = "trial", "final"  # the trainings of a fit
 
 
@@ -297,48 +295,6 @@ def known_rows(labels: np.ndarray) -> np.ndarray:
     return np.array([name is not None for name in labels], dtype=bool)
 
 
-def rows_to_learn_from(corpus: Corpus) -> np.ndarray:
-    """Numbers of the rows that may be looked at: not those of "test", and only named parts where there is a "train"."""
-    return _usable(np.array(corpus.splits, dtype=object).astype(str))
-
-
-def _usable(splits: np.ndarray) -> np.ndarray:
-    if not (splits == "train").any():
-        return np.flatnonzero(splits != "test")
-    return np.flatnonzero(np.isin(splits, ["train", *VALIDATION]))
-
-
-def holds_some_out(splits: Sequence[str | None]) -> bool:
-    """Whether a collection with these splits has rows to choose by: it names them, or is large enough.
-
-    Examples
-    --------
-    >>> from pictopic.tasks.fitting import holds_some_out
-    >>> holds_some_out([None] * 10), holds_some_out([None] * 1000), holds_some_out(["train", "validation"])
-    (False, True, True)
-    """
-    names = np.array(splits, dtype=object).astype(str)
-    names = names[_usable(names)]
-    return _names_parts(names) or len(names) * _HELD_OUT >= _LEAST_HELD_OUT
-
-
-def _names_parts(splits: np.ndarray) -> bool:
-    return bool((splits == "train").any() and (splits != "train").any())
-
-
-def choose_parts(corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the rows to learn from first, and of those to choose by."""
-    usable = rows_to_learn_from(corpus)
-    splits = np.array(corpus.splits, dtype=object).astype(str)[usable]
-    if _names_parts(splits):
-        return usable[splits == "train"], usable[splits != "train"]
-    if len(usable) * _HELD_OUT < _LEAST_HELD_OUT:
-        return usable, np.zeros(0, np.int64)
-    part = corpus[usable].split(_HELD_OUT, random_state=0)["test"]
-    held_out = np.isin(corpus.row_numbers[usable], part.row_numbers)
-    return usable[~held_out], usable[held_out]
-
-
 def usual_split(n_visual: int, n_annotation_words: int) -> str:
     """How a deep model's contexts are drawn: tags must be told from pictures alone; without pictures, from others."""
     return "pictures_first" if n_visual and n_annotation_words else "ordering"
@@ -412,7 +368,7 @@ def _fit_tags(
     has_tag = part.has_tag()
     tagged = has_tag.any(axis=1)
     p = held_out.tag_proba = trial.tag_proba(part.without_tags())
-    if not tagged.any() or len(part) < _LEAST_HELD_OUT:
+    if not tagged.any() or len(part) < LEAST_HELD_OUT:
         return None
     frequency = rows[train].has_tag().sum(axis=0)
     true = [np.flatnonzero(own).tolist() for own in has_tag[tagged]]

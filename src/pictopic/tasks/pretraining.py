@@ -16,11 +16,11 @@ from pictopic.models.deep import DeepDocNADE, SupDeepDocNADE
 from pictopic.models.persistence import load
 from pictopic.models.run import Run
 from pictopic.storage import readable, written
-from pictopic.tasks.fitting import VALIDATION, usual_split
+from pictopic.tasks.fitting import usual_split
+from pictopic.tasks.splits import choose_rows
 from pictopic.words.codebook import Codebook
 from pictopic.words.vocabulary import Vocabulary
 
-_HELD_OUT, _MOST_HELD_OUT = 0.1, 2_000  # share of the rows, and rows
 _NO_LIMIT = 100_000  # passes
 
 Fit = Callable[..., Any]  # estimator, corpus, rows to learn from, rows to stop on, run -> the fitted estimator
@@ -75,20 +75,6 @@ def pretrain(
     rows, held_out = choose_rows(corpus, random_state)
     run = replace(run or Run(), max_minutes=minutes)
     return (fit or fit_rows)(estimator, corpus, rows, held_out, run)
-
-
-def choose_rows(corpus: Corpus, random_state: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the rows to learn from, and of those to stop on."""
-    splits = np.array(corpus.splits, dtype=object).astype(str)
-    validation = np.isin(splits, VALIDATION)
-    rows = np.flatnonzero(~validation & (splits != "test"))
-    if not len(rows):
-        raise ValueError("there is nothing to learn from: all rows are in the parts test and validation")
-    if validation.any():
-        return rows, np.flatnonzero(validation)
-    n = min(int(_HELD_OUT * len(rows)), _MOST_HELD_OUT)
-    chosen = np.random.RandomState(random_state).permutation(len(rows)) < n
-    return rows[~chosen], rows[chosen]
 
 
 def fit_rows(estimator: Any, corpus: Corpus, rows: np.ndarray, held_out: np.ndarray, run: Run | None = None) -> Any:
