@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,11 +21,11 @@ from pictopic.cli.output import (
     WORKERS,
     MisuseError,
     answer,
+    cluster_options,
     cluster_workers,
     misuse,
     progress_bars,
     tell_warnings,
-    trainer,
     training_report,
 )
 
@@ -92,7 +94,12 @@ def fit(
     with misuse():
         options["options"] = None if tuned is None else read_options(tuned)
         learner = PictureModel(**options, n_jobs=jobs, verbose=0)
-        train = trainer("fit_on_cluster", cluster, workers)
+        machines = cluster_options(cluster, workers)
+    train: Callable[..., Any] | None = None
+    if machines is not None:
+        from pictopic.cluster.training import fit_on_cluster
+
+        train = partial(fit_on_cluster, **machines)
     place = source if _is_url(source) else os.path.realpath(source)
     job = {"command": "fit", "source": place, "init": init, **columns, **options}
 

@@ -8,7 +8,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -62,15 +61,13 @@ def cluster_workers(address: str | None) -> Iterator[Any]:
         yield RayWorkers(ray)
 
 
-def trainer(name: str, address: str | None, workers: int | None, **options: Any) -> Callable[..., Any] | None:
-    """A function of `pictopic.cluster.training`; None without an address, for this process."""
-    if address is None:
-        if workers is not None:
-            raise ValueError("--workers is for a cluster: name one with --cluster, or start one with --cluster auto")
-        return None
-    from pictopic.cluster import training
-
-    return partial(getattr(training, name), address=address, workers=workers or _WORKERS, **options)
+def cluster_options(address: str | None, workers: int | None) -> dict[str, Any] | None:
+    """Where a network is trained, as the functions of `pictopic.cluster.training` take it; None: in this process."""
+    if address is not None:
+        return {"address": address, "workers": workers or _WORKERS}
+    if workers is not None:
+        raise ValueError("--workers is for a cluster: name one with --cluster, or start one with --cluster auto")
+    return None
 
 
 def tell_warnings() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
@@ -13,10 +15,10 @@ from pictopic.cli.output import (
     JSON,
     WORKERS,
     answer,
+    cluster_options,
     misuse,
     progress_bars,
     tell_warnings,
-    trainer,
     training_report,
 )
 
@@ -73,7 +75,12 @@ def pretrain(
     with misuse():
         sizes = _sizes(layers)
         opened = Corpus.open(corpus)
-        fit = trainer("fit_rows_on_cluster", cluster, workers)
+        machines = cluster_options(cluster, workers)
+    fit: Callable[..., Any] | None = None
+    if machines is not None:
+        from pictopic.cluster.training import fit_rows_on_cluster
+
+        fit = partial(fit_rows_on_cluster, **machines)
     # Two that write the same checkpoints would go on from each other's.
     alone = nullcontext() if is_remote(out) else lock_beside(local(out))
     with stoppable(), alone, progress_bars("pictures") as progress:
