@@ -303,6 +303,10 @@ def test_an_error_in_a_picture_names_it(photos, tmp_path, monkeypatch):
         Corpus.build(photos, tmp_path / "corpus", **WORDS)
 
 
+def child_is_running(child):
+    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("delay", [0.0, 0.3, 1.0])
 def test_a_killed_build_is_resumed_to_the_same_bytes(tmp_path, delay):
@@ -313,8 +317,9 @@ def test_a_killed_build_is_resumed_to_the_same_bytes(tmp_path, delay):
     command = [sys.executable, "-c", code, str(folder)]
     subprocess.run([*command, str(tmp_path / "whole")], check=True)
     child = subprocess.Popen([*command, str(tmp_path / "killed")], start_new_session=True)
-    while not list(Path(tmp_path / "killed").glob("building/piece-*")):
-        time.sleep(0.05)
+    # It may come to its end between two looks.  Until `wait`, its number and its group are not given to others.
+    while child_is_running(child) and not list(Path(tmp_path / "killed").glob("building/piece-*")):
+        time.sleep(0.005)
     time.sleep(delay)
     os.killpg(child.pid, signal.SIGKILL)
     child.wait()
