@@ -34,9 +34,7 @@ def share(double, *requests, n_threads=1, **options):
         waiting = [asyncio.create_task(gate.share(*requests[0][:1], double, requests[0][1]))]
         await asyncio.to_thread(double.is_called.wait, 30)
         waiting += [asyncio.create_task(gate.share(key, double, numbers)) for key, numbers in requests[1:]]
-        await asyncio.sleep(0)
-        while gate.waiting < min(len(requests), gate.max_waiting):
-            await asyncio.sleep(0.001)
+        await asyncio.sleep(0)  # each enters the gate in its first step; a free thread may have answered by then
         double.may_go_on.set()
         return await asyncio.gather(*waiting, return_exceptions=True)
 
