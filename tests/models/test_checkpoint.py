@@ -329,7 +329,7 @@ import numpy as np, sys
 from pictopic import Checkpoint, Run, SupDeepDocNADE
 rng = np.random.RandomState(0)
 X, y = rng.poisson(1, (200, 15)), np.arange(200) % 3
-model = SupDeepDocNADE(n_components=(16, 8), max_iter=10, random_state=0, batch_size=10)
+model = SupDeepDocNADE(n_components=(16, 8), max_iter=20, random_state=0, batch_size=10)
 model.fit(X, y, run=Run(Checkpoint(sys.argv[1], minutes=float(sys.argv[2]))))
 model.save(sys.argv[1] + "-model")
 """
