@@ -58,7 +58,7 @@ for _name in LAYOUTS:
 
 
 def _reproduce(name: str, data: Path, out: Path, budget: float | None, jobs: int, seed: int, as_json: bool) -> None:
-    from pictopic.paper.datasets.layout import LayoutError
+    from pictopic.paper.datasets.layouts import LayoutError
     from pictopic.paper.experiments.document import console_table
     from pictopic.paper.experiments.reproduce import reproduce
 

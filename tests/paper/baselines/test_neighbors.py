@@ -1,8 +1,11 @@
+import colorsys
+
 import numpy as np
 import pytest
+from PIL import Image
 from scipy import sparse
 
-from pictopic.paper.baselines import NeighborAnnotator
+from pictopic.paper.baselines import NeighborAnnotator, hsv_histograms
 
 
 def slow_scores(train, tags, picture, k):
@@ -54,3 +57,31 @@ def test_bad_input_is_refused(X, Y, message):
 def test_no_neighbours_are_refused():
     with pytest.raises(ValueError, match="at least 1, got 0"):
         NeighborAnnotator(n_neighbors=(0, 3)).fit([[1, 1]], [[1]])
+
+
+def test_colours_are_those_of_pythons_own_conversion(photo, tmp_path):
+    Image.fromarray(photo).save(tmp_path / "photo.png")
+    found = hsv_histograms([tmp_path / "photo.png", photo])
+    np.testing.assert_array_equal(found[0], found[1])
+    height, width = photo.shape[:2]
+    expected = np.zeros((2, 2, 8, 4, 4), int)
+    for y in range(height):
+        for x in range(width):
+            hue, saturation, value = colorsys.rgb_to_hsv(*(photo[y, x] / 255))
+            cell = int(hue * 255) // 32, int(saturation * 255) // 64, int(value * 255 + 1e-9) // 64
+            expected[(2 * y // height, 2 * x // width, *cell)] += 1
+    assert found.shape == (2, 512)
+    assert found[0].sum() == height * width
+    # Pillow rounds hues a little differently: a few pixels lie on the other side of a border.
+    assert abs(found[0] - expected.ravel()).sum() < 0.02 * height * width
+
+
+def test_pictures_of_odd_size_and_grey_ones_have_four_regions():
+    grey = np.full((5, 7), 200, np.uint8)
+    counts = hsv_histograms([grey]).reshape(4, 128)
+    assert counts.sum(axis=1).tolist() == [6, 8, 9, 12]
+    assert np.flatnonzero(counts[0]).tolist() == [3]  # no hue, no saturation, the highest value
+
+
+def test_no_pictures_have_no_rows():
+    assert hsv_histograms([]).shape == (0, 512)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pictopic.paper.datasets.layout import Layout
-from pictopic.paper.datasets.layouts import LAYOUTS
+from pictopic.paper.datasets.layouts import LAYOUTS, Layout
 
 if TYPE_CHECKING:
     from pictopic.paper.datasets.corel5k import read_corel5k

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pictopic.corpus.listing import Listing, PictureFolder, Source, printable
 from pictopic.paper.datasets.files import entries, is_picture
-from pictopic.paper.datasets.layout import Layout
+from pictopic.paper.datasets.layouts import Layout
 
 
 class ClassPictures(NamedTuple):
