@@ -8,8 +8,8 @@ from PIL import Image
 
 from pictopic.demo.scenes import write_scenes
 from pictopic.paper.experiments import corel5k
-from pictopic.paper.experiments.run import Budget, Run
-from pictopic.paper.experiments.split import Split
+from pictopic.paper.experiments.run import Budget, ExperimentRun
+from pictopic.paper.experiments.split import CorpusSplit
 
 # What is made once takes long: one process makes it for all.
 pytestmark = pytest.mark.xdist_group("corel5k")
@@ -44,7 +44,7 @@ def data(tmp_path_factory):
 def finished(data, tmp_path_factory):
     """A folder in which the experiment is done, and its results."""
     folder = tmp_path_factory.mktemp("run")
-    return folder, corel5k.run(data, Run(folder, Budget(None, corel5k.FULL_MINUTES)))
+    return folder, corel5k.run(data, ExperimentRun(folder, Budget(None, corel5k.FULL_MINUTES)))
 
 
 def test_all_methods_are_measured(finished):
@@ -62,7 +62,7 @@ def test_the_most_frequent_tags_get_the_f_measure_that_a_loop_computes(finished,
     order = np.random.RandomState(corel5k.SEED_OF_SPLIT).permutation(64)
     with (data / "corel5k" / "metadata.csv").open(newline="") as file:
         names = [row["file_name"] for row in csv.DictReader(file)]
-    own = Split(str(corpus), str(data / "corel5k"), [names[i] for i in order[12:]])
+    own = CorpusSplit(str(corpus), str(data / "corel5k"), [names[i] for i in order[12:]])
     assert len(own.test) == 12
     usual = np.argsort(-own.Y.sum(axis=0), kind="stable")[:5]
     scores = []
@@ -89,7 +89,7 @@ def test_pictures_are_drawn(finished):
 def test_a_second_run_learns_nothing_again(finished, data):
     folder, results = finished
     log = []
-    again = corel5k.run(data, Run(folder, Budget(None, corel5k.FULL_MINUTES), log=log.append))
+    again = corel5k.run(data, ExperimentRun(folder, Budget(None, corel5k.FULL_MINUTES), log=log.append))
     assert log == []
     assert again.tables == results.tables
 
@@ -103,6 +103,6 @@ def test_a_test_list_that_comes_with_the_data_is_taken(data, tmp_path):
         patch.setattr(corel5k, "read_corel5k", lambda folder: source)
         budget = Budget(1, corel5k.FULL_MINUTES)
         budget.stop()
-        results = corel5k.run(data, Run(tmp_path, budget))
+        results = corel5k.run(data, ExperimentRun(tmp_path, budget))
     assert (results.data["training pictures"], results.data["test pictures"]) == (44, 20)
     assert not any("no test list" in note for note in results.notes)

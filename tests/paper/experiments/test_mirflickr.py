@@ -15,7 +15,7 @@ from pictopic.paper.baselines import LDAClassifier, TfidfClassifier
 from pictopic.paper.datasets.mirflickr25k import POTENTIAL, RELEVANT
 from pictopic.paper.experiments import mirflickr, mirflickr_data, mirflickr_methods, mirflickr_pictures
 from pictopic.paper.experiments.results import Results
-from pictopic.paper.experiments.run import Budget, Run
+from pictopic.paper.experiments.run import Budget, ExperimentRun
 from tests.conftest import made_photo
 
 # What is made once takes long: one process makes it for all.
@@ -68,7 +68,7 @@ def write_tags(folder):
 
 
 def started(folder, minutes=None, log=None):
-    return Run(folder / "run", Budget(minutes, mirflickr.FULL_MINUTES), log=log)
+    return ExperimentRun(folder / "run", Budget(minutes, mirflickr.FULL_MINUTES), log=log)
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,7 @@ def test_map_is_that_of_the_scores_that_were_kept(whole):
 
 def test_pretraining_in_steps_is_pretraining_in_one_go(tmp_path):
     rng = np.random.RandomState(0)
-    documents = mirflickr_data.Documents(sparse.csr_array(rng.poisson(0.5, (40, 12))), None, "rows", 0)
+    documents = mirflickr_data.PretrainingRows(sparse.csr_array(rng.poisson(0.5, (40, 12))), None, "rows", 0)
     options = {"n_components": (6, 5), "random_state": 0, "validation_fraction": None}
     steps = mirflickr_methods.Pretraining(tmp_path / "a", [1, 3, 4], "data")
     whole = mirflickr_methods.Pretraining(tmp_path / "b", [4], "data")
@@ -191,7 +191,7 @@ def test_pretraining_in_steps_is_pretraining_in_one_go(tmp_path):
 
 
 def test_a_pretrained_model_that_was_lost_is_made_again(tmp_path):
-    documents = mirflickr_data.Documents(sparse.csr_array(np.eye(20, dtype=int)), None, "rows", 0)
+    documents = mirflickr_data.PretrainingRows(sparse.csr_array(np.eye(20, dtype=int)), None, "rows", 0)
     options = {"n_components": (4,), "random_state": 0, "validation_fraction": None}
     kept = mirflickr_methods.Pretraining(tmp_path, [1, 2, 9], "data")
     kept.model(documents, 2, **options)
@@ -262,7 +262,7 @@ def test_pictures_are_measured_beside_the_paper(tmp_path, few_words, unlabelled)
 def test_visual_words_are_learnt_from_no_test_picture(tmp_path, few_words, monkeypatch):
     write_25k(tmp_path / "data", 40)
     asked = {}
-    monkeypatch.setattr(Run, "corpus", lambda self, name, source, **options: asked.update(options) or 1 / 0)
+    monkeypatch.setattr(ExperimentRun, "corpus", lambda self, name, source, **options: asked.update(options) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         mirflickr_data.open_collection(mirflickr_data.find(tmp_path / "data"), started(tmp_path))
     tested = np.concatenate([mirflickr_data.random_parts(40, seed, True).test for seed in range(1)])

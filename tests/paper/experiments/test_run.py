@@ -4,7 +4,7 @@ import time
 import numpy as np
 import pytest
 
-from pictopic.paper.experiments.run import Budget, Run, Task
+from pictopic.paper.experiments.run import Budget, ExperimentRun, Task
 
 
 def square(number, **context):
@@ -25,7 +25,7 @@ def tasks(work=square, numbers=(1, 2, 3)):
 
 
 def unlimited(folder, **options):
-    return Run(folder, Budget(None, 1), **options)
+    return ExperimentRun(folder, Budget(None, 1), **options)
 
 
 def test_without_a_budget_nothing_is_scaled_down():
@@ -96,7 +96,7 @@ def test_when_time_is_up_the_rest_is_left_out_and_named_once(tmp_path, n_jobs):
     unlimited(tmp_path).cells(tasks(numbers=(1,)))
     budget = Budget(10, 100)
     budget.stop()
-    run = Run(tmp_path, budget, n_jobs=n_jobs)
+    run = ExperimentRun(tmp_path, budget, n_jobs=n_jobs)
     for _ in range(2):
         assert [cell and cell.values["value"] for cell in run.cells(tasks())] == [1, None, None]
     assert run.notes[-1] == "No time was left for: square of 2; square of 3."

@@ -10,8 +10,8 @@ from PIL import Image
 from pictopic import Corpus
 from pictopic.demo.scenes import write_scenes
 from pictopic.paper.experiments import scenes
-from pictopic.paper.experiments.run import Budget, Run
-from pictopic.paper.experiments.split import Split
+from pictopic.paper.experiments.run import Budget, ExperimentRun
+from pictopic.paper.experiments.split import CorpusSplit
 
 # What is made once takes long: one process makes it for all.
 pytestmark = pytest.mark.xdist_group("scenes")
@@ -45,7 +45,7 @@ def pictures(tmp_path_factory):
 
 
 def started(folder, minutes=None, **options):
-    return Run(folder, Budget(minutes, scenes.FULL_MINUTES), **options)
+    return ExperimentRun(folder, Budget(minutes, scenes.FULL_MINUTES), **options)
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ def split(finished, pictures):
     (corpus,) = (folder / "corpora").glob("split-1-words-*")
     with (pictures / "metadata.csv").open(newline="") as file:
         names = [row["file_name"] for row in csv.DictReader(file)]
-    return functools.partial(Split, str(corpus), str(pictures), names[:40])
+    return functools.partial(CorpusSplit, str(corpus), str(pictures), names[:40])
 
 
 def test_test_pictures_come_without_tags(split):

@@ -7,7 +7,7 @@ import pytest
 
 from pictopic.paper.experiments import text
 from pictopic.paper.experiments.results import Results
-from pictopic.paper.experiments.run import Budget, Run
+from pictopic.paper.experiments.run import Budget, ExperimentRun
 from pictopic.tasks.metrics import retrieval_precision
 
 N_WORDS = 24
@@ -52,7 +52,7 @@ def data(tmp_path):
 
 
 def started(tmp_path, minutes=None, log=None):
-    return Run(tmp_path / "run", Budget(minutes, text.FULL_MINUTES), log=log)
+    return ExperimentRun(tmp_path / "run", Budget(minutes, text.FULL_MINUTES), log=log)
 
 
 def test_all_methods_are_measured_beside_the_published_figures(data, tmp_path):

@@ -13,7 +13,7 @@ from pictopic.paper.experiments import corel5k_methods as methods
 from pictopic.paper.experiments.figures import draw_curve
 from pictopic.paper.experiments.pictures import Captioned, Generated, Neighbors, draw_generated, draw_neighbors
 from pictopic.paper.experiments.results import Curve, Figure, Measure, Results, Row, Series, Table
-from pictopic.paper.experiments.run import Cell, Run, Task, versions
+from pictopic.paper.experiments.run import Cell, ExperimentRun, Task, versions
 
 TITLE = "Corel 5k: tags of photographs"
 FULL_MINUTES = 90.0  # on one core
@@ -42,14 +42,14 @@ _NOTES = {
 }
 
 
-def run(data: Path, run: Run) -> Results:
+def run(data: Path, run: ExperimentRun) -> Results:
     """Work out the tables and figures.
 
     Parameters
     ----------
     data : Path
         Folder of the data set, or of several.
-    run : Run
+    run : ExperimentRun
 
     Returns
     -------
@@ -59,7 +59,7 @@ def run(data: Path, run: Run) -> Results:
 
 
 class _Experiment:
-    def __init__(self, data: Path, run: Run):
+    def __init__(self, data: Path, run: ExperimentRun):
         self.run, self.source = run, read_corel5k(data)
         names = self.source.rows["file_name"].to_pylist()
         splits = self.source.rows["split"].to_pylist()

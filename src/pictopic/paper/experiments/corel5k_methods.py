@@ -14,7 +14,7 @@ from sklearn.preprocessing import normalize
 from pictopic.models.docnade import DocNADE, SupDocNADE
 from pictopic.paper.baselines import MostFrequent, NeighborAnnotator, SpatialPyramidAnnotator, hsv_histograms
 from pictopic.paper.baselines.base import root_shares
-from pictopic.paper.experiments.split import Split
+from pictopic.paper.experiments.split import CorpusSplit
 from pictopic.picture_model import PictureModel
 from pictopic.tasks.metrics import f_measure_at_k, per_word_scores
 
@@ -22,7 +22,7 @@ TOP = 5  # tags a picture
 NEIGHBOURS = 10
 
 
-def figures(own: Split, scores: np.ndarray) -> dict[str, Any]:
+def figures(own: CorpusSplit, scores: np.ndarray) -> dict[str, Any]:
     """How good the five tags with the best scores are."""
     names = own.train.vocabulary.annotations
     ranked = [[names[i] for i in row] for row in np.argsort(-scores, axis=1, kind="stable")[:, :TOP]]
@@ -40,20 +40,20 @@ def tag_figures(true: list[list[str]], ranked: list[list[str]]) -> dict[str, Any
 
 def most_frequent(place: dict[str, Any], **options: Any) -> dict[str, Any]:
     """The five most frequent tags."""
-    own = Split(**place)
+    own = CorpusSplit(**place)
     return figures(own, MostFrequent().fit(own.X, own.Y).decision_function(own.X_test))
 
 
 def spatial_pyramid(place: dict[str, Any], **options: Any) -> dict[str, Any]:
     """Tags of the neighbours by SPM's similarity."""
-    own = Split(**place)
+    own = CorpusSplit(**place)
     model = SpatialPyramidAnnotator(n_regions=own.train.vocabulary.n_regions, n_annotation_words=own.n_tags)
     return figures(own, model.fit(own.X).decision_function(own.X_test)) | {"neighbours": int(model.n_neighbors_)}
 
 
 def neighbors(place: dict[str, Any], *, colours: bool, **options: Any) -> dict[str, Any]:
     """Tags of the neighbours by visual words, and by colours too."""
-    own = Split(**place)
+    own = CorpusSplit(**place)
     n_pairs = own.train.vocabulary.n_pairs
     rows = [X[:, :n_pairs].toarray() for X in (own.X, own.X_test)]
     if colours:
@@ -66,7 +66,7 @@ def neighbors(place: dict[str, Any], *, colours: bool, **options: Any) -> dict[s
 
 def shallow(place: dict[str, Any], *, supervised: bool, **options: Any) -> dict[str, Any]:
     """DocNADE or SupDocNADE with the package's defaults; tags by p(next word)."""
-    own = Split(**place)
+    own = CorpusSplit(**place)
     settings: dict[str, Any] = {"n_annotation_words": own.n_tags, "random_state": options["seed"], "n_jobs": 1}
     if supervised:
         model: Any = SupDocNADE(**settings).fit(own.X, own.y)
@@ -78,7 +78,7 @@ def shallow(place: dict[str, Any], *, supervised: bool, **options: Any) -> dict[
 
 def picture_model(place: dict[str, Any], *, annotation_weight: float | str, **options: Any) -> dict[str, Any]:
     """`PictureModel`, with a weight of the tags (rho); similar pictures by picture and tags, too."""
-    own = Split(**place)
+    own = CorpusSplit(**place)
     changes = {"annotation_weight": annotation_weight, "max_iter": options["passes"]}
     if "units" in options:
         changes["n_components"] = options["units"]
@@ -92,7 +92,7 @@ def picture_model(place: dict[str, Any], *, annotation_weight: float | str, **op
     return values
 
 
-def precision_of_search(model: PictureModel, own: Split) -> float:
+def precision_of_search(model: PictureModel, own: CorpusSplit) -> float:
     """Share of the ten most similar training pictures that are of the query's group; it is a picture and its tags."""
     group = dict(zip(own.train.file_names, own.train.label_lists, strict=True))
     shares = []
@@ -105,25 +105,25 @@ def precision_of_search(model: PictureModel, own: Split) -> float:
 
 def by_histogram(place: dict[str, Any], **options: Any) -> dict[str, Any]:
     """Similar pictures by the angle between histograms."""
-    own = Split(**place)
+    own = CorpusSplit(**place)
     A, B = (normalize(X[:, : own.train.vocabulary.n_pairs].astype(float)) for X in (own.X, own.X_test))
     return {"similar": _precision(own, (B @ A.T).toarray())}
 
 
 def by_tags(place: dict[str, Any], **options: Any) -> dict[str, Any]:
     """Similar pictures by the share of tags in common."""
-    own = Split(**place)
+    own = CorpusSplit(**place)
     A, B = own.Y.astype(float), own.Y_test.astype(float)
     common = B @ A.T
     return {"similar": _precision(own, common / np.maximum(B.sum(axis=1)[:, None] + A.sum(axis=1) - common, 1))}
 
 
-def _precision(own: Split, similarity: np.ndarray) -> float:
+def _precision(own: CorpusSplit, similarity: np.ndarray) -> float:
     best = np.argsort(-similarity, axis=1, kind="stable")[:, :NEIGHBOURS]
     return float((own.y[best] == own.y_test[:, None]).mean())
 
 
-def _examples(model: PictureModel, own: Split, n: int = 6) -> list[dict[str, Any]]:
+def _examples(model: PictureModel, own: CorpusSplit, n: int = 6) -> list[dict[str, Any]]:
     """Generated tags and similar pictures of some test pictures, spread over the collection."""
     rows = np.linspace(0, len(own.test) - 1, n).astype(int)
     tags = dict(zip(own.train.file_names, own.train.tags, strict=True))

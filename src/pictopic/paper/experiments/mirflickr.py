@@ -20,14 +20,14 @@ from pictopic.paper.experiments.mirflickr_data import (
     N_SPLITS,
     WORDS,
     Collection,
-    Split,
+    LabelledSplit,
     find,
     labelled_rows,
     open_collection,
 )
 from pictopic.paper.experiments.mirflickr_pictures import draw, illustrate
 from pictopic.paper.experiments.results import Curve, Figure, Measure, Results, Row, Series, Table, slug
-from pictopic.paper.experiments.run import Cell, Run, largest_peak, versions
+from pictopic.paper.experiments.run import Cell, ExperimentRun, largest_peak, versions
 from pictopic.tasks.metrics import mean_average_precision
 
 TITLE = "MIR Flickr: several labels a picture (section 6.2)"
@@ -80,13 +80,13 @@ def full_minutes(source: Source | Path) -> float:
     return words + pretraining + tuning
 
 
-def run(data: Path, run: Run) -> Results:
+def run(data: Path, run: ExperimentRun) -> Results:
     """Measure everything that the data set in a folder, or in a sub-folder of it, allows.
 
     Parameters
     ----------
     data : Path
-    run : Run
+    run : ExperimentRun
 
     Returns
     -------
@@ -101,7 +101,7 @@ def run(data: Path, run: Run) -> Results:
 class _Experiment:
     """All parts of the experiment, and what is known of them so far."""
 
-    def __init__(self, collection: Collection, run: Run):
+    def __init__(self, collection: Collection, run: ExperimentRun):
         self.collection, self.run = collection, run
         self.splits = [collection.split(k + 1) for k in range(run.budget.steps("splits", N_SPLITS))]
         self.passes = run.budget.steps("passes with labels", PASSES, least=5)
@@ -131,7 +131,7 @@ class _Experiment:
         for split in self.splits:
             self._measure_all(_ALL, self._weighted(), split)
 
-    def _baselines(self) -> dict[str, methods.Method]:
+    def _baselines(self) -> dict[str, methods.LabelMethod]:
         visual, n_jobs = self.collection.with_visual_words, self.run.n_jobs
         # A picture has tens of thousands of visual words, a row of tags five.
         shallow = min(self.passes, 20) if visual else self.passes
@@ -142,7 +142,7 @@ class _Experiment:
             _SHALLOW: methods.docnade(shallow, n_jobs),
         }
 
-    def _main(self) -> dict[str, methods.Method]:
+    def _main(self) -> dict[str, methods.LabelMethod]:
         found = self._baselines() | {"LDA + linear SVM": methods.lda(self.run.random_state, self.run.n_jobs)}
         # On tags, layers are compared where it matters, with few labels.
         for layers in LAYERS if self.collection.with_visual_words else LAYERS[:1]:
@@ -150,18 +150,18 @@ class _Experiment:
             found[_name(layers, passes)] = self._network(layers, passes=passes)
         return found
 
-    def _few(self) -> dict[str, methods.Method]:
+    def _few(self) -> dict[str, methods.LabelMethod]:
         grid = (0, self.grid[-1])
         return self._baselines() | {
             _name(layers, n): self._network(layers, passes=n) for layers in LAYERS for n in grid
         }
 
-    def _less_pretrained(self) -> dict[str, methods.Method]:
+    def _less_pretrained(self) -> dict[str, methods.LabelMethod]:
         """What the curve has and no table."""
         grid = [0, *self.grid[:-1]] if self.collection.n_unlabelled else self.grid[:-1]
         return {_name(layers, n): self._network(layers, passes=n) for n in grid for layers in LAYERS}
 
-    def _weighted(self) -> dict[str, methods.Method]:
+    def _weighted(self) -> dict[str, methods.LabelMethod]:
         if not self.collection.with_visual_words:
             return {}
         passes = self.grid[-1] if self.collection.n_unlabelled else 0
@@ -170,13 +170,13 @@ class _Experiment:
             for weight in WEIGHTS
         }
 
-    def _network(self, layers: int, **options: Any) -> methods.Method:
+    def _network(self, layers: int, **options: Any) -> methods.LabelMethod:
         return methods.network(
             layers, self.collection.with_visual_words, max_iter=self.passes, pretraining=self.pretraining,
             n_jobs=self.run.n_jobs, **options,
         )  # fmt: skip
 
-    def _measure_all(self, setting: str, wanted: dict[str, methods.Method], split: Split) -> None:
+    def _measure_all(self, setting: str, wanted: dict[str, methods.LabelMethod], split: LabelledSplit) -> None:
         for name, method in wanted.items():
             key = f"{name}, {setting}, split {split.number}"
             cell = self.run.cell(key, lambda: self._work(key, method, split), **self._depends_on(method, split))  # noqa: B023
@@ -184,14 +184,14 @@ class _Experiment:
             if cell is not None:
                 self.cells[setting, name, split.number] = cell
 
-    def _depends_on(self, method: methods.Method, split: Split) -> dict[str, Any]:
+    def _depends_on(self, method: methods.LabelMethod, split: LabelledSplit) -> dict[str, Any]:
         words = WORDS | {"max_tags": MAX_TAGS} if self.collection.corpus is not None else {"max_tags": MAX_TAGS}
         return {
             "method": method.options, "data": self.collection.fingerprint, "words": words, "seed": split.seed,
             "labelled": len(split.Y), "unlabelled": self.collection.n_unlabelled,
         }  # fmt: skip
 
-    def _work(self, key: str, method: methods.Method, split: Split) -> dict[str, Any]:
+    def _work(self, key: str, method: methods.LabelMethod, split: LabelledSplit) -> dict[str, Any]:
         outcome = method.work(split)
         for way, scores in outcome.scores.items():
             content = io.BytesIO()
@@ -205,7 +205,7 @@ class _Experiment:
     def _model_folder(self, key: str) -> Path:
         return self.run.folder / "models" / slug(key)
 
-    def _illustrate(self, main: dict[str, methods.Method], split: Split) -> None:
+    def _illustrate(self, main: dict[str, methods.LabelMethod], split: LabelledSplit) -> None:
         """Show what the network does that is the best on the validation part."""
         known = {
             name: own.values["validation_map"]
@@ -237,7 +237,7 @@ class _Experiment:
         if self.illustrations is not None:
             figures += draw(self.illustrations, self.splits[0], self.collection, self.run.folder)
         return Results(
-            "mirflickr", TITLE, data=self.collection.describe(self.splits), options=self.options,
+            "mirflickr", TITLE, data=self.collection.about(self.splits), options=self.options,
             notes=[*self._notes(), *self.run.notes], tables=list(self._tables()), curves=curves, figures=figures,
             versions=versions(), seconds=self.run.seconds,
         )  # fmt: skip

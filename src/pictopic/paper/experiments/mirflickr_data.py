@@ -17,7 +17,7 @@ from pictopic.corpus.mirflickr import is_mirflickr, read_mirflickr
 from pictopic.corpus.source import Source
 from pictopic.corpus.splits import labels_as_y
 from pictopic.paper.datasets import read_mirflickr25k
-from pictopic.paper.experiments.run import Run
+from pictopic.paper.experiments.run import ExperimentRun
 from pictopic.tasks.fitting import Rows
 from pictopic.words.vocabulary import Vocabulary
 
@@ -36,7 +36,7 @@ class Parts(NamedTuple):
     test: np.ndarray
 
 
-class Documents(NamedTuple):
+class PretrainingRows(NamedTuple):
     """Rows to pretrain on, perhaps on disk; splits that share them have the same name and seed."""
 
     X: Any
@@ -46,7 +46,7 @@ class Documents(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Split:
+class LabelledSplit:
     """One split of the labelled rows.
 
     Parameters
@@ -66,7 +66,7 @@ class Split:
         Names of the tags.
     test_rows : array of int
         Numbers of the test rows in the collection.
-    unlabelled : Documents or None
+    unlabelled : PretrainingRows or None
         What to pretrain on.
     """
 
@@ -81,16 +81,18 @@ class Split:
     documents: sparse.csr_array
     annotations: tuple[str, ...]
     test_rows: np.ndarray
-    unlabelled: Documents | None = None
+    unlabelled: PretrainingRows | None = None
 
-    def with_few_labels(self, share: float) -> Split:
+    def with_few_labels(self, share: float) -> LabelledSplit:
         """The same split with the labels of a share of its training rows; all of these serve to pretrain."""
         n = len(self.Y)
         labelled = np.random.RandomState(self.seed).permutation(n)[: int(share * n)]
         part, validation = np.split(np.arange(len(labelled)), [4 * len(labelled) // 5])
         return replace(
             self, train=self.train[labelled], Y=self.Y[labelled], part=part, validation=validation,
-            unlabelled=Documents(self.train.X, self.train.features, f"training rows of split {self.number}", self.seed),
+            unlabelled=PretrainingRows(
+                self.train.X, self.train.features, f"training rows of split {self.number}", self.seed
+            ),
         )  # fmt: skip
 
 
@@ -153,7 +155,7 @@ class Collection:
         """Whether figures can stand beside the paper's: visual words and tags, 38 classes."""
         return self.with_visual_words and len(self.classes) == N_CLASSES
 
-    def split(self, number: int) -> Split:
+    def split(self, number: int) -> LabelledSplit:
         """The split of this number, from 1 on."""
         raise NotImplementedError
 
@@ -161,7 +163,7 @@ class Collection:
         """The picture of a row, if there are pictures."""
         return None
 
-    def describe(self, splits: Sequence[Split]) -> dict[str, Any]:
+    def about(self, splits: Sequence[LabelledSplit]) -> dict[str, Any]:
         """What it is, for the results."""
         first = splits[0]
         return {
@@ -187,7 +189,7 @@ class TagCollection(Collection):
             rows["labels"].to_pylist(), self.classes, True
         )
 
-    def split(self, number: int) -> Split:
+    def split(self, number: int) -> LabelledSplit:
         """The split of this number, from 1 on."""
         tags, Y = self._rows
         parts = random_parts(len(tags), self.seed + number - 1, with_pictures=False)
@@ -199,7 +201,7 @@ class TagCollection(Collection):
 
         rows = counted(train)
         part, validation = np.split(np.arange(len(train)), [len(parts.part)])
-        return Split(
+        return LabelledSplit(
             number, self.seed + number - 1, rows, Y[train], counted(parts.test), Y[parts.test], part, validation,
             rows.X, vocabulary.annotations, parts.test,
         )  # fmt: skip
@@ -210,7 +212,7 @@ class PictureCollection(Collection):
 
     with_visual_words = True
 
-    def __init__(self, source: Source, run: Run):
+    def __init__(self, source: Source, run: ExperimentRun):
         super().__init__(source, run.random_state)
         self.form = "pictures" if source.pictures else "the authors' arrays"
         self._own_splits = (source.folder / "splits" / "train_indices_1.npy").is_file() and not source.pictures
@@ -260,7 +262,7 @@ class PictureCollection(Collection):
         number = np.where(places >= 0, np.cumsum(places >= 0) - 1, -1)
         return Rows.of(part), labels_as_y(part.label_lists, self.classes, True), number
 
-    def split(self, number: int) -> Split:
+    def split(self, number: int) -> LabelledSplit:
         """The split of this number, from 1 on."""
         assert self.corpus is not None  # noqa: S101
         rows, Y, places = self._labelled_rows
@@ -270,8 +272,8 @@ class PictureCollection(Collection):
         unlabelled = None
         if self.n_unlabelled:
             others = self.corpus[self._kept]
-            unlabelled = Documents(others.counts, others.global_features, "unlabelled rows", self.seed)
-        return Split(
+            unlabelled = PretrainingRows(others.counts, others.global_features, "unlabelled rows", self.seed)
+        return LabelledSplit(
             number, self.seed + number - 1, rows[train], Y[train], rows[test], Y[test], first, then, rows[train].X,
             self.corpus.vocabulary.annotations, test, unlabelled,
         )  # fmt: skip
@@ -289,13 +291,13 @@ class PictureCollection(Collection):
         return self.corpus[places[places >= 0]].paths
 
 
-def open_collection(source: Source, run: Run) -> Collection:
+def open_collection(source: Source, run: ExperimentRun) -> Collection:
     """Words and labels of a source; the words of pictures are counted, and kept in the run's folder.
 
     Parameters
     ----------
     source : Source
-    run : Run
+    run : ExperimentRun
         Its budget says how many pictures there is time for.
 
     Returns
@@ -309,7 +311,7 @@ def open_collection(source: Source, run: Run) -> Collection:
     return PictureCollection(_within_budget(source, run) if source.pictures else source, run)
 
 
-def _within_budget(source: Source, run: Run) -> Source:
+def _within_budget(source: Source, run: ExperimentRun) -> Source:
     """Some of the pictures, by chance, if there is no time to count the words of all."""
     with_labels, rng, kept = labelled_rows(source), np.random.RandomState(run.random_state), []
     for name, rows in (("labelled", np.flatnonzero(with_labels)), ("unlabelled", np.flatnonzero(~with_labels))):

@@ -22,7 +22,7 @@ from pictopic.models.docnade import DocNADE
 from pictopic.models.persistence import load
 from pictopic.models.run import Run
 from pictopic.paper.baselines import LDAClassifier, MostFrequent, TfidfClassifier
-from pictopic.paper.experiments.mirflickr_data import Documents, Split
+from pictopic.paper.experiments.mirflickr_data import LabelledSplit, PretrainingRows
 from pictopic.tasks.fitting import Network, Rows
 from pictopic.tasks.metrics import mean_average_precision
 
@@ -40,7 +40,7 @@ _NOT_SHOWN = ("init", "device", "n_jobs", "verbose", "warm_start")
 
 
 @dataclass
-class Outcome:
+class LabelScores:
     """Scores of the test rows by each way of classifying, and what was chosen on the validation part."""
 
     scores: dict[str, np.ndarray]
@@ -50,7 +50,7 @@ class Outcome:
 
 
 @dataclass
-class Method:
+class LabelMethod:
     """Something to compare.
 
     Parameters
@@ -58,11 +58,11 @@ class Method:
     options : dict
         Exact options of all that it learns.
     work : callable
-        Returns an `Outcome` for a split.
+        Returns `LabelScores` for a split.
     """
 
     options: dict[str, Any]
-    work: Callable[[Split], Outcome]
+    work: Callable[[LabelledSplit], LabelScores]
 
 
 def shown(estimator: Any) -> dict[str, Any]:
@@ -127,41 +127,41 @@ def _scores(classifier: OneVsRestClassifier, Z: Any) -> np.ndarray:
     return np.column_stack([np.ravel(own.decision_function(Z)) for own in classifier.estimators_])
 
 
-def frequencies() -> Method:
+def frequencies() -> LabelMethod:
     """The classes' frequencies: what is reached without looking at a row."""
 
-    def work(split: Split) -> Outcome:
+    def work(split: LabelledSplit) -> LabelScores:
         model = MostFrequent().fit(split.train.X, split.Y)
-        return Outcome({"map": model.decision_function(split.test.X)})
+        return LabelScores({"map": model.decision_function(split.test.X)})
 
-    return Method({"estimator": "MostFrequent"}, work)
+    return LabelMethod({"estimator": "MostFrequent"}, work)
 
 
-def tfidf() -> Method:
+def tfidf() -> LabelMethod:
     """Linear SVM on TF-IDF weights of all words; its C by cross-validation in the training rows."""
 
-    def work(split: Split) -> Outcome:
+    def work(split: LabelledSplit) -> LabelScores:
         model = TfidfClassifier().fit(split.train.X, split.Y)
-        return Outcome({"map": model.decision_function(split.test.X)}, model.best_params_)
+        return LabelScores({"map": model.decision_function(split.test.X)}, model.best_params_)
 
-    return Method(shown(TfidfClassifier()), work)
+    return LabelMethod(shown(TfidfClassifier()), work)
 
 
-def regression(with_visual_words: bool, n_jobs: int) -> Method:
+def regression(with_visual_words: bool, n_jobs: int) -> LabelMethod:
     """Logistic regression on what the networks are given."""
     linear = Linear(_ROOTS_C if with_visual_words else _COUNTS_C, n_jobs=n_jobs)
 
-    def work(split: Split) -> Outcome:
+    def work(split: LabelledSplit) -> LabelScores:
         Z, Z_test = split.train.X, split.test.X
         if with_visual_words:
             # Counts of visual words go into the hundreds: without a common scale, no C fits them and tags.
             scaler = StandardScaler().fit(_roots_and_features(split.train[split.part]))
             Z, Z_test = (scaler.transform(_roots_and_features(rows)) for rows in (split.train, split.test))
         linear.fit(Z, split.Y, split.part, split.validation)
-        return Outcome({"map": linear.scores(Z_test)}, {"C": linear.C}, linear.validation_map)
+        return LabelScores({"map": linear.scores(Z_test)}, {"C": linear.C}, linear.validation_map)
 
     features = "standardised square roots of counts, global features" if with_visual_words else "counts"
-    return Method(linear.options | {"features": features}, work)
+    return LabelMethod(linear.options | {"features": features}, work)
 
 
 def _roots_and_features(rows: Rows) -> np.ndarray:
@@ -169,28 +169,28 @@ def _roots_and_features(rows: Rows) -> np.ndarray:
     return roots if rows.features is None else np.hstack([roots, np.nan_to_num(rows.features)])
 
 
-def lda(seed: int, n_jobs: int) -> Method:
+def lda(seed: int, n_jobs: int) -> LabelMethod:
     """LDA of the training rows, and a linear SVM for each class on the topic proportions."""
     options = {"n_components": _TOPICS, "C": _PROPORTIONS_C, "random_state": seed}
 
-    def work(split: Split) -> Outcome:
+    def work(split: LabelledSplit) -> LabelScores:
         model = LDAClassifier(**options, n_jobs=n_jobs).fit(split.train.X, split.Y)
-        return Outcome({"map": model.decision_function(split.test.X)}, model.best_params_)
+        return LabelScores({"map": model.decision_function(split.test.X)}, model.best_params_)
 
-    return Method(shown(LDAClassifier(**options)), work)
+    return LabelMethod(shown(LDAClassifier(**options)), work)
 
 
-def docnade(max_iter: int, n_jobs: int) -> Method:
+def docnade(max_iter: int, n_jobs: int) -> LabelMethod:
     """DocNADE of all training rows, without classes, and a logistic regression for each class on its topics."""
     linear = Linear(_TOPICS_C, n_jobs=n_jobs)
 
-    def work(split: Split) -> Outcome:
+    def work(split: LabelledSplit) -> LabelScores:
         model = DocNADE(max_iter=max_iter, n_jobs=n_jobs, random_state=split.seed).fit(split.documents)
         linear.fit(model.transform(split.train.X), split.Y, split.part, split.validation)
         chosen = {"C": linear.C, "passes": model.n_iter_}
-        return Outcome({"map": linear.scores(model.transform(split.test.X))}, chosen, linear.validation_map)
+        return LabelScores({"map": linear.scores(model.transform(split.test.X))}, chosen, linear.validation_map)
 
-    return Method({"model": shown(DocNADE(max_iter=max_iter)), "classifier": linear.options}, work)
+    return LabelMethod({"model": shown(DocNADE(max_iter=max_iter)), "classifier": linear.options}, work)
 
 
 class Pretraining:
@@ -210,7 +210,7 @@ class Pretraining:
     def __init__(self, folder: Path, passes: Sequence[int], fingerprint: str, n_jobs: int = 1):
         self.folder, self.passes, self.fingerprint, self.n_jobs = folder, sorted(passes), fingerprint, n_jobs
 
-    def model(self, documents: Documents, passes: int, **options: Any) -> DeepDocNADE:
+    def model(self, documents: PretrainingRows, passes: int, **options: Any) -> DeepDocNADE:
         """The model with these options after so many passes: read, or trained from the last one that is there on."""
         digest = hashlib.sha256(json.dumps([self.fingerprint, documents.name, options]).encode()).hexdigest()[:12]
         home = self.folder / f"pretrained-{digest}"
@@ -222,7 +222,7 @@ class Pretraining:
             shutil.rmtree(home / "checkpoint", ignore_errors=True)
         return found
 
-    def _train(self, documents: Documents, passes: int, home: Path, options: dict[str, Any]) -> DeepDocNADE:
+    def _train(self, documents: PretrainingRows, passes: int, home: Path, options: dict[str, Any]) -> DeepDocNADE:
         checkpoint = Checkpoint(home / "checkpoint", keep=1)
         state = checkpoint.peek()
         if state is not None and state["run"]["epoch"] > passes:  # a model before it was lost
@@ -249,7 +249,7 @@ def network(
     pretraining: Pretraining | None = None,
     annotation_weight: float | str = "balanced",
     n_jobs: int = 1,
-) -> Method:
+) -> LabelMethod:
     """SupDeepDocNADE, by its own head ("own") and by a logistic regression for each class on its top layer ("linear").
 
     How long it learns is decided on the validation part; then it learns from all training rows for as many passes.
@@ -270,7 +270,7 @@ def network(
 
     Returns
     -------
-    Method
+    LabelMethod
     """
     sizes = (LARGE if with_visual_words else SMALL,) * layers
     common = {"n_components": sizes, "annotation_weight": annotation_weight}
@@ -279,7 +279,7 @@ def network(
     first = common | {"dropout": dropout, "validation_fraction": None}
     linear = Linear(_HIDDEN_C, n_jobs=n_jobs)
 
-    def work(split: Split) -> Outcome:
+    def work(split: LabelledSplit) -> LabelScores:
         own = {"n_annotation_words": split.train.n_annotation_words, "random_state": split.seed}
         init, seconds = None, 0.0
         if passes:
@@ -295,10 +295,10 @@ def network(
     options: dict[str, Any] = {"model": shown(SupDeepDocNADE(**tuned)), "classifier": linear.options, "passes": passes}
     if passes:
         options["pretraining"] = shown(DeepDocNADE(**first, max_iter=passes))
-    return Method(options, work)
+    return LabelMethod(options, work)
 
 
-def _fine_tune(split: Split, options: dict[str, Any], linear: Linear) -> Outcome:
+def _fine_tune(split: LabelledSplit, options: dict[str, Any], linear: Linear) -> LabelScores:
     rows, Y = split.train, split.Y
     part, validation = rows[split.part], rows[split.validation]
     trial = SupDeepDocNADE(**options).fit(
@@ -313,4 +313,4 @@ def _fine_tune(split: Split, options: dict[str, Any], linear: Linear) -> Outcome
     linear.fit(network.represent(rows), Y, split.part, split.validation, Network(trial).represent(rows))
     scores = {"own": network.class_proba(split.test), "linear": linear.scores(network.represent(split.test))}
     chosen = {"passes": passes, "C": linear.C, "linear_validation_map": linear.validation_map}
-    return Outcome(scores, chosen, float(max(trial.history_["validation_score"])), model)
+    return LabelScores(scores, chosen, float(max(trial.history_["validation_score"])), model)

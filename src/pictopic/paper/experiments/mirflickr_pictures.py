@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pictopic.paper.experiments.mirflickr_data import Collection, Split
+from pictopic.paper.experiments.mirflickr_data import Collection, LabelledSplit
 from pictopic.paper.experiments.pictures import (
     Captioned,
     Failures,
@@ -31,13 +31,13 @@ _LEAST_TAGS = 3  # of a query: one with fewer says little about what it shows
 _SHOWN_TAGS = 8
 
 
-def illustrate(model: Any, split: Split, classes: Sequence[str]) -> dict[str, Any]:
+def illustrate(model: Any, split: LabelledSplit, classes: Sequence[str]) -> dict[str, Any]:
     """Failures, neighbours and generated tags of test rows, as numbers of the split's test rows and texts.
 
     Parameters
     ----------
     model : SupDeepDocNADE
-    split : Split
+    split : LabelledSplit
     classes : sequence of str
 
     Returns
@@ -64,7 +64,7 @@ def illustrate(model: Any, split: Split, classes: Sequence[str]) -> dict[str, An
     return found | {"tags": {str(row): tags[row] for row in sorted(_rows_of(found))}}
 
 
-def tags_of(split: Split) -> list[list[str]]:
+def tags_of(split: LabelledSplit) -> list[list[str]]:
     """The tags of the test rows that are words."""
     X = split.test.X[:, split.test.n_visual :].tocsr()
     return [[split.annotations[k] for k in X.indices[a:b]] for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True)]
@@ -153,13 +153,13 @@ def _rows_of(found: dict[str, Any]) -> set[int]:
     return rows | {row for row, _ in found["generated"]}
 
 
-def draw(found: dict[str, Any], split: Split, collection: Collection, folder: Path) -> list[Figure]:
+def draw(found: dict[str, Any], split: LabelledSplit, collection: Collection, folder: Path) -> list[Figure]:
     """Draw what `illustrate` found; where there are no pictures, with their tags only.
 
     Parameters
     ----------
     found : dict
-    split : Split
+    split : LabelledSplit
     collection : Collection
     folder : Path
 

@@ -13,13 +13,13 @@ from pictopic.paper.datasets.layouts import LAYOUTS
 from pictopic.paper.experiments import corel5k, mirflickr, scenes, text
 from pictopic.paper.experiments.document import write_markdown
 from pictopic.paper.experiments.results import Results
-from pictopic.paper.experiments.run import Budget, Run
+from pictopic.paper.experiments.run import Budget, ExperimentRun
 
 
 class Experiment(NamedTuple):
     """How an experiment is run, and about how many minutes all of it takes on one core."""
 
-    run: Callable[[Path, Run], Results]
+    run: Callable[[Path, ExperimentRun], Results]
     full_minutes: Callable[[Path], float]
 
 
@@ -42,7 +42,7 @@ def reproduce(
     random_state: int = 0,
     log: Callable[[str], None] | None = None,
 ) -> Results:
-    """Run an experiment and write ``results.json``, ``results.md`` and the figures.
+    """ExperimentRun an experiment and write ``results.json``, ``results.md`` and the figures.
 
     What is done is kept in `out`, and taken up by the next run with the same options.  A run that is interrupted
     (Ctrl-C) writes the results it has.
@@ -73,7 +73,7 @@ def reproduce(
     n_jobs = cpu_count() if n_jobs == -1 else n_jobs
     # How long all of it takes is known only from a look at the data, which takes long itself.
     time = Budget(budget, 1.0 if budget is None else experiment.full_minutes(data) / n_jobs)
-    started = Run(out, time, random_state=random_state, n_jobs=n_jobs, log=log)
+    started = ExperimentRun(out, time, random_state=random_state, n_jobs=n_jobs, log=log)
     try:
         results = experiment.run(data, started)
     except KeyboardInterrupt:

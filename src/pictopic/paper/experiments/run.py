@@ -127,7 +127,7 @@ class Task(NamedTuple):
     context: dict[str, Any]
 
 
-class Run:
+class ExperimentRun:
     """An experiment under way, in a folder of its own.
 
     Parts ("cells") are written down as they are done; a run that was stopped takes them up, unless their options have
@@ -147,8 +147,8 @@ class Run:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from pictopic.paper.experiments.run import Budget, Run
-    >>> run = Run(Path(tempfile.mkdtemp()), Budget(None, 1))
+    >>> from pictopic.paper.experiments.run import Budget, ExperimentRun
+    >>> run = ExperimentRun(Path(tempfile.mkdtemp()), Budget(None, 1))
     >>> run.cell("DocNADE, split 1", lambda: {"accuracy": 0.5}, topics=200).values
     {'accuracy': 0.5}
     >>> run.cell("DocNADE, split 1", lambda: 1 / 0, topics=200).values  # known already

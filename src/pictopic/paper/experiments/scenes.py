@@ -15,7 +15,7 @@ from pictopic.paper.datasets import read_labelme, read_splits, read_uiuc_sports
 from pictopic.paper.experiments import scenes_methods as methods
 from pictopic.paper.experiments.figures import draw_curve
 from pictopic.paper.experiments.results import Curve, Measure, Results, Row, Series, Table
-from pictopic.paper.experiments.run import Cell, Run, Task, largest_peak, versions
+from pictopic.paper.experiments.run import Cell, ExperimentRun, Task, largest_peak, versions
 from pictopic.paper.experiments.scenes_pictures import draw_examples
 from pictopic.words.global_features import n_features
 
@@ -77,14 +77,14 @@ _TITLES_OF_VARIANTS = {
 _Lines = dict[str, dict[int, list[Cell | None]]]  # by name and number of topics, one cell a split
 
 
-def run(data: Path, run: Run, dataset: str = "labelme") -> Results:
+def run(data: Path, run: ExperimentRun, dataset: str = "labelme") -> Results:
     """Work out the tables and figures of section 6.1.
 
     Parameters
     ----------
     data : Path
         Folder of the data set, or of several.
-    run : Run
+    run : ExperimentRun
     dataset : {"labelme", "uiuc-sports"}
 
     Returns
@@ -128,7 +128,7 @@ def random_split(labels: Sequence[str], per_class: int | None, seed: int) -> tup
 class _Experiment:
     """One data set on its way to results."""
 
-    def __init__(self, data: Path, run: Run, dataset: str):
+    def __init__(self, data: Path, run: ExperimentRun, dataset: str):
         self.data, self.run, self.dataset = data, run, dataset
         self.source: Source = (read_labelme if dataset == "labelme" else read_uiuc_sports)(data)
         self.names = self.source.rows["file_name"].to_pylist()

@@ -1,7 +1,7 @@
 """What is learnt from one split of a collection of scenes: every method of the table, as a part of an experiment.
 
-Each function takes its options (which the figures depend on) and a `Split`'s place, and returns figures.  Test pictures
-come without tags.
+Each function takes its options (which the figures depend on) and where a `CorpusSplit` lies, and returns figures.  Test
+pictures come without tags.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pictopic.paper.baselines import (
     SupervisedLDA,
 )
 from pictopic.paper.baselines.base import fit_best, root_shares
-from pictopic.paper.experiments.split import Split
+from pictopic.paper.experiments.split import CorpusSplit
 from pictopic.picture_model import PictureModel
 from pictopic.tasks.explore import class_words
 from pictopic.tasks.metrics import accuracy, f_measure_at_k
@@ -38,13 +38,13 @@ _CS, _GAMMAS = (1, 3, 10, 30, 100), (0.3, 1, 3, 10)
 _VALIDATION = 0.2  # of the training half, to choose by
 
 
-def validation_rows(own: Split) -> tuple[np.ndarray, np.ndarray]:
+def validation_rows(own: CorpusSplit) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the training rows to learn from, and of those to choose by."""
     first, second = train_test_split(np.arange(len(own.y)), test_size=_VALIDATION, stratify=own.y, random_state=0)
     return np.sort(first), np.sort(second)
 
 
-def figures(own: Split, predicted: np.ndarray, tags: np.ndarray | None = None) -> dict[str, Any]:
+def figures(own: CorpusSplit, predicted: np.ndarray, tags: np.ndarray | None = None) -> dict[str, Any]:
     """Accuracy, and the F-measure of the five best tags, where there are tags."""
     found = {"accuracy": accuracy(own.y_test, predicted.astype(str))}
     if own.n_tags and tags is not None:
@@ -69,7 +69,7 @@ def next_tags(model: Any, X: sparse.csr_array, n_tags: int) -> np.ndarray | None
 
 def most_frequent(split: dict[str, Any], **options: Any) -> dict[str, Any]:
     """The most frequent class and tags."""
-    own = Split(**split)
+    own = CorpusSplit(**split)
     tags = None
     if own.n_tags:
         tags = MostFrequent().fit(own.X, own.Y).decision_function(own.X_test)
@@ -78,14 +78,14 @@ def most_frequent(split: dict[str, Any], **options: Any) -> dict[str, Any]:
 
 def histogram_svm(split: dict[str, Any], **options: Any) -> dict[str, Any]:
     """RBF SVM on square-rooted histograms."""
-    own = Split(**split)
+    own = CorpusSplit(**split)
     model = HistogramSVM(n_annotation_words=own.n_tags).fit(own.X, own.y)
     return figures(own, model.predict(own.X_test)) | {"chosen": model.best_params_}
 
 
 def spatial_pyramid(split: dict[str, Any], **options: Any) -> dict[str, Any]:
     """SPM: intersection-kernel SVM, and the tags of neighbours."""
-    own = Split(**split)
+    own = CorpusSplit(**split)
     shape = {"n_regions": own.n_regions, "n_annotation_words": own.n_tags}
     model = SpatialPyramidClassifier(**shape).fit(own.X, own.y)
     tags = SpatialPyramidAnnotator(**shape).fit(own.X).decision_function(own.X_test) if own.n_tags else None
@@ -94,7 +94,7 @@ def spatial_pyramid(split: dict[str, Any], **options: Any) -> dict[str, Any]:
 
 def feature_svm(split: dict[str, Any], **options: Any) -> dict[str, Any]:
     """SVM on the mean of the kernels of histograms and of global features."""
-    own = Split(**split)
+    own = CorpusSplit(**split)
     sizes = [own.train.vocabulary.n_pairs, *options["sizes"]]
     rows = []
     for corpus, X in ((own.train, own.X), (own.test, own.X_test)):
@@ -105,14 +105,14 @@ def feature_svm(split: dict[str, Any], **options: Any) -> dict[str, Any]:
 
 def lda_svm(split: dict[str, Any], *, topics: int, **options: Any) -> dict[str, Any]:
     """LDA's topics and an SVM."""
-    own = Split(**split)
+    own = CorpusSplit(**split)
     model = LDAClassifier(n_components=topics, n_annotation_words=own.n_tags, random_state=options["seed"])
     return figures(own, model.fit(own.X, own.y).predict(own.X_test))
 
 
 def slda(split: dict[str, Any], *, topics: int, **options: Any) -> dict[str, Any]:
     """Supervised LDA."""
-    own = Split(**split)
+    own = CorpusSplit(**split)
     model = SupervisedLDA(n_components=topics, n_annotation_words=own.n_tags, random_state=options["seed"])
     model.fit(own.X, own.y)
     return figures(own, model.predict(own.X_test), model.tag_scores(own.X_test) if own.n_tags else None)
@@ -123,7 +123,7 @@ def slda(split: dict[str, Any], *, topics: int, **options: Any) -> dict[str, Any
 
 def docnade(split: dict[str, Any], *, topics: int, passes: int, regions: str, **options: Any) -> dict[str, Any]:
     """DocNADE as in the paper: tree, relu, SGD a document at a time; then an SVM on its topics."""
-    own = Split(**split, regions=regions)
+    own = CorpusSplit(**split, regions=regions)
     model = DocNADE(
         n_components=topics, n_annotation_words=own.n_tags, max_iter=passes, learning_rate=options["learning_rate"],
         random_state=options["seed"], **PAPER,
@@ -138,7 +138,7 @@ PAPER: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _supdocnade(own: Split, rows: np.ndarray, weight: float, topics: int, passes: int, seed: int) -> SupDocNADE:
+def _supdocnade(own: CorpusSplit, rows: np.ndarray, weight: float, topics: int, passes: int, seed: int) -> SupDocNADE:
     return SupDocNADE(
         n_components=topics, n_annotation_words=own.n_tags, max_iter=passes, generative_weight=weight,
         learning_rate=learning_rate(weight), random_state=seed, **PAPER,
@@ -161,7 +161,7 @@ def weigh_words(
     split: dict[str, Any], *, weights: Sequence[float], topics: int, passes: int, regions: str, **options: Any
 ) -> dict[str, Any]:
     """Accuracy on a fifth of the training pictures for each weight of the words (lambda)."""
-    own = Split(**split, regions=regions)
+    own = CorpusSplit(**split, regions=regions)
     first, second = validation_rows(own)
     scores = []
     for weight in weights:
@@ -182,7 +182,7 @@ def supdocnade(
     **options: Any,
 ) -> dict[str, Any]:
     """SupDocNADE as in the paper; ``generative_weight="lambda 1"`` is the paper's lambda = 1, on the sum over words."""
-    own = Split(**split, regions=regions)
+    own = CorpusSplit(**split, regions=regions)
     rows = np.arange(len(own.y))
     weight = float(own.X.sum() / len(rows)) if generative_weight == "lambda 1" else float(generative_weight)
     model = _supdocnade(own, rows, weight, topics, passes, options["seed"])
@@ -197,7 +197,7 @@ def supdocnade(
     return found
 
 
-def _predictions(own: Split, predicted: np.ndarray, tags: np.ndarray | None) -> list[dict[str, Any]]:
+def _predictions(own: CorpusSplit, predicted: np.ndarray, tags: np.ndarray | None) -> list[dict[str, Any]]:
     """What is said about each test picture."""
     names = own.test.vocabulary.annotations
     found = []
@@ -210,7 +210,7 @@ def _predictions(own: Split, predicted: np.ndarray, tags: np.ndarray | None) -> 
     return found
 
 
-def _associations(own: Split, model: SupDocNADE, n_words: int = 4) -> dict[str, Any]:
+def _associations(own: CorpusSplit, model: SupDocNADE, n_words: int = 4) -> dict[str, Any]:
     """For each class its visual words and tags, as in section 6.1.4."""
     vocabulary = own.train.vocabulary
     found = {}
@@ -226,18 +226,18 @@ def _associations(own: Split, model: SupDocNADE, n_words: int = 4) -> dict[str, 
 
 def one_layer(split: dict[str, Any], *, topics: int, **options: Any) -> dict[str, Any]:
     """SupDeepDocNADE with one layer on square-rooted counts of words."""
-    return _deep(Split(**split), {"n_components": topics, "normalize": "sqrt"}, None, **options)
+    return _deep(CorpusSplit(**split), {"n_components": topics, "normalize": "sqrt"}, None, **options)
 
 
 def two_layers(split: dict[str, Any], *, topics: int, **options: Any) -> dict[str, Any]:
     """SupDeepDocNADE with two layers, the corpus' own global features beside the words."""
-    own = Split(**split)
+    own = CorpusSplit(**split)
     features = np.asarray(own.train.global_features), np.asarray(own.test.global_features)
     return _deep(own, {"n_components": (topics, topics)}, features, **options)
 
 
 def _deep(
-    own: Split, changes: dict[str, Any], features: tuple[np.ndarray, np.ndarray] | None, **options: Any
+    own: CorpusSplit, changes: dict[str, Any], features: tuple[np.ndarray, np.ndarray] | None, **options: Any
 ) -> dict[str, Any]:
     """The number of passes is chosen on a fifth of the training rows; then all of them are learnt from."""
     settings: dict[str, Any] = changes | {
@@ -266,7 +266,7 @@ def _deep(
 
 def picture_model(split: dict[str, Any], **options: Any) -> dict[str, Any]:
     """`PictureModel` with its defaults, on the corpus' own global features."""
-    own = Split(**split)
+    own = CorpusSplit(**split)
     model = PictureModel(random_state=options["seed"], n_jobs=1, verbose=0).fit(own.train)
     found = model.evaluate(own.test)
     return {key: found[key] for key in ("accuracy", "f_measure", "precision_at_10") if key in found}

@@ -12,7 +12,7 @@ from pictopic.corpus.corpus import Corpus
 from pictopic.paper.baselines.base import without_annotations
 
 
-class Split:
+class CorpusSplit:
     """One split of a collection: what is learnt from, and the test pictures without their tags.
 
     Parameters

@@ -21,7 +21,7 @@ from pictopic.paper.baselines import LDAClassifier
 from pictopic.paper.datasets import TextPart, find_text_corpora, read_text
 from pictopic.paper.experiments.figures import draw_curve
 from pictopic.paper.experiments.results import Curve, Measure, Results, Row, Series, Table
-from pictopic.paper.experiments.run import Cell, Run, versions
+from pictopic.paper.experiments.run import Cell, ExperimentRun, versions
 from pictopic.tasks.metrics import perplexity, retrieval_precision
 
 TITLE = "Text: perplexity, retrieval and classification"
@@ -63,7 +63,7 @@ _MEASURES = [
 
 
 @dataclass
-class Documents:
+class TextCorpus:
     """A corpus: counts and classes of its three parts."""
 
     name: str
@@ -72,7 +72,7 @@ class Documents:
     fingerprint: str
 
     @classmethod
-    def read(cls, folder: Path) -> Documents:
+    def read(cls, folder: Path) -> TextCorpus:
         """Read a corpus; documents without a class are left out."""
         parts = read_text(folder)
         digest = hashlib.sha256()
@@ -92,26 +92,26 @@ def _known(part: TextPart) -> np.ndarray:
 
 
 @dataclass
-class Method:
+class TextMethod:
     """Something to compare: its exact options, and what it says of a corpus."""
 
     options: dict[str, Any]
-    work: Callable[[Documents], dict[str, Any]]
+    work: Callable[[TextCorpus], dict[str, Any]]
 
 
-def run(data: Path, run: Run) -> Results:
+def run(data: Path, run: ExperimentRun) -> Results:
     """Measure every corpus in a folder, or in its sub-folder ``text``.
 
     Parameters
     ----------
     data : Path
-    run : Run
+    run : ExperimentRun
 
     Returns
     -------
     Results
     """
-    corpora = [Documents.read(folder) for folder in find_text_corpora(data)]
+    corpora = [TextCorpus.read(folder) for folder in find_text_corpora(data)]
     methods = _methods(run)
     found: dict[str, dict[str, Cell]] = {own.name: {} for own in corpora}
     with threadpool_limits(run.n_jobs):
@@ -125,7 +125,7 @@ def run(data: Path, run: Run) -> Results:
                     found[documents.name][name] = cell
     curves = [curve for own in corpora if (curve := _curve(own.name, found[own.name])) is not None]
     return Results(
-        "text", TITLE, data={own.name: _describe(own) for own in corpora},
+        "text", TITLE, data={own.name: _about(own) for own in corpora},
         options={name: method.options for name, method in methods.items()}, notes=[*_notes(corpora), *run.notes],
         tables=[_table(own.name, found[own.name]) for own in corpora], curves=curves,
         figures=[figure for curve in curves for figure in draw_curve(curve, run.folder)], versions=versions(),
@@ -136,14 +136,14 @@ def run(data: Path, run: Run) -> Results:
 # ---- what is compared ------------------------------------------------------------------------------------------------
 
 
-def _methods(run: Run) -> dict[str, Method]:
+def _methods(run: ExperimentRun) -> dict[str, TextMethod]:
     """What takes little time comes first."""
     passes = run.budget.steps("passes of DocNADE", PASSES, least=5)
     lda_passes = run.budget.steps("passes of LDA", LDA_PASSES, least=2)
     common = {"n_components": TOPICS, "max_iter": passes, "random_state": run.random_state}
     return {
-        _UNIGRAM: Method({"added": 1}, _unigram),
-        _TFIDF: Method({"C": _CS}, _tfidf),
+        _UNIGRAM: TextMethod({"added": 1}, _unigram),
+        _TFIDF: TextMethod({"C": _CS}, _tfidf),
         _TREE: _docnade({**common, "output": "tree"}, run.n_jobs),
         _SUPERVISED: _supervised({**common, "output": "tree"}, run.n_jobs),
         _SOFTMAX: _docnade({**common, "output": "softmax"}, run.n_jobs),
@@ -152,29 +152,29 @@ def _methods(run: Run) -> dict[str, Method]:
     }
 
 
-def _unigram(documents: Documents) -> dict[str, Any]:
+def _unigram(documents: TextCorpus) -> dict[str, Any]:
     frequency = np.asarray(documents.X["training"].sum(axis=0)).ravel() + 1.0
     X = documents.X["test"]
     log_p, lengths = X @ np.log(frequency / frequency.sum()), np.asarray(X.sum(axis=1)).ravel()
     return {"perplexity": perplexity(log_p, lengths), "per_word": perplexity(log_p, lengths, per="word")}
 
 
-def _tfidf(documents: Documents) -> dict[str, Any]:
+def _tfidf(documents: TextCorpus) -> dict[str, Any]:
     weights = TfidfTransformer().fit(documents.X["training"])
     return _use(documents, {part: weights.transform(X) for part, X in documents.X.items()}, scaled=False)
 
 
-def _docnade(options: dict[str, Any], n_jobs: int) -> Method:
-    def work(documents: Documents) -> dict[str, Any]:
+def _docnade(options: dict[str, Any], n_jobs: int) -> TextMethod:
+    def work(documents: TextCorpus) -> dict[str, Any]:
         model = DocNADE(**options, n_jobs=n_jobs).fit(documents.X["training"], X_val=documents.X["validation"])
         found = _perplexities(model, documents) | {"passes": model.n_iter_}
         return found | _use(documents, {part: model.transform(X) for part, X in documents.X.items()})
 
-    return Method(DocNADE(**options).get_params(deep=False), work)
+    return TextMethod(DocNADE(**options).get_params(deep=False), work)
 
 
-def _supervised(options: dict[str, Any], n_jobs: int) -> Method:
-    def work(documents: Documents) -> dict[str, Any]:
+def _supervised(options: dict[str, Any], n_jobs: int) -> TextMethod:
+    def work(documents: TextCorpus) -> dict[str, Any]:
         X, y = documents.X, documents.y
         if y is None:
             return {}
@@ -184,10 +184,10 @@ def _supervised(options: dict[str, Any], n_jobs: int) -> Method:
         accuracy = float(np.mean(model.predict(X["test"]) == y["test"]))
         return _perplexities(model, documents) | {"passes": model.n_iter_, "accuracy": accuracy} | _retrieval(Z, y)
 
-    return Method(SupDocNADE(**options).get_params(deep=False), work)
+    return TextMethod(SupDocNADE(**options).get_params(deep=False), work)
 
 
-def _perplexities(model: DocNADE | SupDocNADE, documents: Documents) -> dict[str, float]:
+def _perplexities(model: DocNADE | SupDocNADE, documents: TextCorpus) -> dict[str, float]:
     """Of the test part, each document in one random order."""
     X, seed = documents.X["test"], model.random_state
     return {
@@ -196,7 +196,7 @@ def _perplexities(model: DocNADE | SupDocNADE, documents: Documents) -> dict[str
     }
 
 
-def _lda(options: dict[str, Any], topics: Sequence[int], n_jobs: int) -> Method:
+def _lda(options: dict[str, Any], topics: Sequence[int], n_jobs: int) -> TextMethod:
     # For its topics only: the classifier that comes with it is not asked, and told to learn next to nothing.
     options = options | {"C": 1e-3}
 
@@ -204,7 +204,7 @@ def _lda(options: dict[str, Any], topics: Sequence[int], n_jobs: int) -> Method:
         halves = np.arange(X.shape[0])[:, None] % 2 == np.arange(2)
         return LDAClassifier(**options | {"n_components": n_components}, n_jobs=n_jobs).fit(X, halves.astype(int))
 
-    def work(documents: Documents) -> dict[str, Any]:
+    def work(documents: TextCorpus) -> dict[str, Any]:
         X = documents.X
         models = [fitted(n, X["training"]) for n in topics]
         model = min(models, key=lambda own: own.perplexity(X["validation"], per="document"))
@@ -212,13 +212,13 @@ def _lda(options: dict[str, Any], topics: Sequence[int], n_jobs: int) -> Method:
         used = _use(documents, {part: model.transform(own) for part, own in X.items()})
         return {"perplexity": found["document"], "per_word": found["word"], "topics": model.n_components} | used
 
-    return Method(LDAClassifier(**options).get_params(deep=False) | {"n_components": list(topics)}, work)
+    return TextMethod(LDAClassifier(**options).get_params(deep=False) | {"n_components": list(topics)}, work)
 
 
 # ---- how good representations are ------------------------------------------------------------------------------------
 
 
-def _use(documents: Documents, Z: dict[str, Any], scaled: bool = True) -> dict[str, Any]:
+def _use(documents: TextCorpus, Z: dict[str, Any], scaled: bool = True) -> dict[str, Any]:
     """Retrieval and classification by representations of the three parts, perhaps sparse ones."""
     if documents.y is None:
         return {}
@@ -334,7 +334,7 @@ def _curve(corpus: str, cells: dict[str, Cell]) -> Curve | None:
     return Curve(f"Retrieval, {corpus}", caption, "fraction retrieved", "precision", series, log_x=True)
 
 
-def _notes(corpora: Sequence[Documents]) -> Iterator[str]:
+def _notes(corpora: Sequence[TextCorpus]) -> Iterator[str]:
     yield (
         "Training stops on the validation part, and the classifier's C is chosen on it; the test part is looked at "
         "once."
@@ -349,7 +349,7 @@ def _notes(corpora: Sequence[Documents]) -> Iterator[str]:
         yield f"Documents of {', '.join(several)} can have several classes: only perplexity is measured."
 
 
-def _describe(documents: Documents) -> dict[str, Any]:
+def _about(documents: TextCorpus) -> dict[str, Any]:
     return {
         "documents": {part: X.shape[0] for part, X in documents.X.items()},
         "words": documents.X["training"].shape[1],
