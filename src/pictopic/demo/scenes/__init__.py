@@ -18,8 +18,7 @@ import numpy as np
 from PIL import Image
 
 from pictopic.demo.scenes.layouts import LAYOUTS
-from pictopic.demo.scenes.photo import take_photo
-from pictopic.demo.scenes.stage import Stage
+from pictopic.demo.scenes.stage import Stage, take_photo
 from pictopic.demo.scenes.tags import TAGS, given_tags, visible_tags
 from pictopic.files import write_bytes, write_text
 

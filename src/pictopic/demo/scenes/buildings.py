@@ -9,10 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from pictopic.demo.scenes.boxes import Span, draw_quad
 from pictopic.demo.scenes.canvas import placed
 from pictopic.demo.scenes.noise import SIZE
-from pictopic.demo.scenes.stage import Stage
+from pictopic.demo.scenes.stage import Span, Stage, draw_quad
 from pictopic.demo.scenes.view import Colour, Place, Point, darker
 
 PLASTER: list[Colour] = [

@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 
-from pictopic.demo.scenes.boxes import draw_box, draw_face
 from pictopic.demo.scenes.canvas import placed
-from pictopic.demo.scenes.stage import Stage
+from pictopic.demo.scenes.stage import Stage, draw_box, draw_face
 from pictopic.demo.scenes.view import Colour, Place, Point, darker
 
 _CLOTHES: list[Colour] = [

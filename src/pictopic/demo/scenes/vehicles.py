@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from pictopic.demo.scenes.boxes import Span, draw_box, draw_face, draw_quad
 from pictopic.demo.scenes.canvas import placed
-from pictopic.demo.scenes.stage import Stage
+from pictopic.demo.scenes.stage import Span, Stage, draw_box, draw_face, draw_quad
 from pictopic.demo.scenes.view import Colour, Point, darker
 
 _PAINTS: list[Colour] = [

@@ -7,14 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pictopic.demo.scenes.boxes import draw_box
 from pictopic.demo.scenes.buildings import draw_tower
 from pictopic.demo.scenes.ground import hills, paint_far_hills, paint_grass, paint_mountains, paint_road, peaks
 from pictopic.demo.scenes.land import Land, see_land, slices
 from pictopic.demo.scenes.noise import HILLS, step
 from pictopic.demo.scenes.plants import Leaves, foliage, make_tree, plant, tree_line
 from pictopic.demo.scenes.sky import paint_sky
-from pictopic.demo.scenes.stage import Stage
+from pictopic.demo.scenes.stage import Stage, draw_box
 from pictopic.demo.scenes.things import draw_board, draw_fence, draw_lamp, draw_round_sign
 from pictopic.demo.scenes.vehicles import draw_car, draw_truck
 from pictopic.demo.scenes.view import darker
