@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from pictopic.words import pictures
-from pictopic.words.pictures import MAX_PIXELS, PictureError, check_scans, gray, header_size, open_picture, rgb
+from pictopic.words.pictures import (
+    MAX_PIXELS,
+    PictureError,
+    check_scans,
+    gray,
+    open_picture,
+    open_with_size,
+    picture_header,
+    rgb,
+)
 from tests.words.picture_files import photo_of, png_header, progressive, saved
 
 
@@ -126,7 +135,8 @@ def test_pillows_settings_stay_as_they_are():
 def test_warnings_of_pillow_do_not_leak():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        header_size(png_header(9_700, 9_700))  # Pillow warns of what is above half of its limit ...
+        with picture_header(png_header(9_700, 9_700)):
+            pass  # Pillow warns of what is above half of its limit ...
         for place in range(8, 130):  # ... and of damaged tags
             assert _is_picture_or_reason(_WHOLE["TIFF"][:place] + b"\xff" + _WHOLE["TIFF"][place + 1 :])
     assert not caught
@@ -159,12 +169,13 @@ def test_a_real_heic_is_read():
 
 
 @pytest.mark.parametrize("kind", sorted(_WHOLE))
-def test_header_size_is_the_size_of_the_picture(kind):
-    assert header_size(_WHOLE[kind]) == open_picture(_WHOLE[kind]).size
+def test_the_size_before_scaling_is_that_of_the_whole_picture(kind):
+    assert open_with_size(_WHOLE[kind], max_side=7)[1] == open_picture(_WHOLE[kind]).size
 
 
-def test_header_size_does_not_decode():
-    assert header_size(png_header(11_000, 11_000)) == (11_000, 11_000)
+def test_a_header_is_read_without_decoding():
+    with picture_header(png_header(11_000, 11_000)) as image:
+        assert image.size == (11_000, 11_000)
 
 
 def _is_picture_or_reason(data, **options):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pictopic.words import pictures
-from pictopic.words.pictures import PictureError, gray, header_size, open_picture, rgb
+from pictopic.words import pixels
+from pictopic.words.pictures import PictureError, gray, open_picture, open_with_size, rgb
 from tests.words.picture_files import halves, oriented, photo_of, png, saved
 
 # What is whole is read right.
@@ -97,12 +97,12 @@ def test_exif_orientation_is_applied(orientation, kind):
     found = gray(open_picture(data))
     assert found.shape == (32, 48)
     assert np.abs(found.astype(int) - np.asarray(upright)).max() <= 2
-    assert header_size(data) == (48, 32)
+    assert open_with_size(data, max_side=12)[1] == (48, 32)
 
 
 def test_broken_exif_does_not_hide_a_whole_picture():
     data = saved(photo_of(), "JPEG", exif=b"Exif\0\0MM\0*\0\0\0\x08\xff\xff broken")
-    assert open_picture(data).size == header_size(data) == (64, 48)
+    assert open_picture(data).size == open_with_size(data, max_side=12)[1] == (64, 48)
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,8 @@ def test_16_bit_colours_are_scaled():
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "I;16", "F"])
-@pytest.mark.parametrize("pixels", [1, 100])
-def test_converting_in_strips_is_converting_at_once(mode, pixels, rng, monkeypatch):
+@pytest.mark.parametrize("n_pixels", [1, 100])
+def test_converting_in_strips_is_converting_at_once(mode, n_pixels, rng, monkeypatch):
     values = rng.randint(256, size=(31, 17, 4), dtype=np.uint8)
     if mode in ("I;16", "F"):
         image = Image.fromarray(values[..., 0].astype(np.uint16 if mode == "I;16" else np.float32) * 257)
@@ -198,7 +198,7 @@ def test_converting_in_strips_is_converting_at_once(mode, pixels, rng, monkeypat
     else:
         image = Image.fromarray(values).convert(mode)
     at_once = open_picture(image)
-    monkeypatch.setattr(pictures, "_STRIP", pixels)
+    monkeypatch.setattr(pixels, "_STRIP", n_pixels)
     in_strips = open_picture(image)
     assert in_strips.mode == at_once.mode
     np.testing.assert_array_equal(np.asarray(in_strips), np.asarray(at_once))

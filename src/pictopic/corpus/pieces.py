@@ -20,7 +20,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
-from PIL import Image
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
@@ -28,7 +27,7 @@ from pictopic.processes import end_workers, worker_options
 from pictopic.words.codebook import Codebook, Drawn, Sample
 from pictopic.words.duplicates import perceptual_hash
 from pictopic.words.extract import Extractor, WordOptions
-from pictopic.words.pictures import PictureError, header_size
+from pictopic.words.pictures import PictureError
 
 T = TypeVar("T")
 
@@ -140,7 +139,7 @@ def make_piece(paths: Sequence[str], extractor: Extractor) -> Piece:
     kept, rows, features, sizes, hashes, skipped = [], [], [], [], [], []
     for number, path in enumerate(paths):
         try:
-            image = extractor.open(path)
+            image, size = extractor.open_with_size(path)
         except PictureError as error:
             skipped.append((number, str(error)))
             continue
@@ -152,7 +151,7 @@ def make_piece(paths: Sequence[str], extractor: Extractor) -> Piece:
         words = np.flatnonzero(counts)
         rows.append((words.astype(np.int32), counts[words]))
         features.append(own)
-        sizes.append(_original_size(path, image, extractor.options.max_side))
+        sizes.append(size)
         hashes.append(perceptual_hash(image))
     n_words = len(extractor.regions) * len(extractor.codebook)  # type: ignore[arg-type]
     ends = np.cumsum([0, *(len(words) for words, _ in rows)])
@@ -165,11 +164,6 @@ def make_piece(paths: Sequence[str], extractor: Extractor) -> Piece:
         np.array(hashes, np.uint64),
         skipped,
     )
-
-
-def _original_size(path: str, image: Image.Image, max_side: int | None) -> tuple[int, int]:
-    """Width and height before scaling; the header is read again only if there was any."""
-    return image.size if max_side is None or max(image.size) < max_side else header_size(path)
 
 
 def piece_bytes(piece: Piece) -> bytes:

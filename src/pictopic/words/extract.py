@@ -12,7 +12,7 @@ from PIL import Image
 from pictopic.checks import mapping, number, shown, text, texts, values, whole, yes_or_no
 from pictopic.words.codebook import Codebook
 from pictopic.words.global_features import global_features, n_features
-from pictopic.words.pictures import gray, open_picture, rgb
+from pictopic.words.pictures import gray, open_with_size, rgb
 from pictopic.words.regions import Regions
 from pictopic.words.sift import each_bin_size
 
@@ -149,7 +149,11 @@ class Extractor:
 
     def open(self, source: Any) -> Image.Image:
         """A picture as `count`, `describe` and `features` take it; see `open_picture`."""
-        return open_picture(source, colour=bool(self.options.features), max_side=self.options.max_side)
+        return self.open_with_size(source)[0]
+
+    def open_with_size(self, source: Any) -> tuple[Image.Image, tuple[int, int]]:
+        """The same, and the picture's size before scaling; see `pictopic.words.pictures.open_with_size`."""
+        return open_with_size(source, colour=bool(self.options.features), max_side=self.options.max_side)
 
     def describe(self, image: Image.Image) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Descriptors and places of the patches, one bin size after the other."""

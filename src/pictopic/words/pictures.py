@@ -21,6 +21,8 @@ import numpy as np
 # Imported so that Pillow knows the formats: for an unknown one it would load all of its forty plugins.
 from PIL import BmpImagePlugin, GifImagePlugin, Image, JpegImagePlugin, PngImagePlugin, TiffImagePlugin, WebPImagePlugin
 
+from pictopic.words.pixels import FROM_16_BITS, as_plain
+
 MAX_PIXELS = 100_000_000
 PICTURE_EXTENSIONS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".gif", ".bmp", ".heic", ".heif"})
 
@@ -36,7 +38,6 @@ _FIRST_BYTES = {
 }
 _HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1")
 
-_STRIP = 1 << 20  # pixels
 _MAX_READS = 1_000_000  # of a file: a header takes some hundred, pixels one for each 64 KB
 _MAX_HEADER = 256 << 20  # bytes; a TIFF can have a program's layers in it, WebP and HEIC are read whole
 _MAX_PIXEL_BYTES = 16  # four channels of 32 bits, not compressed
@@ -52,8 +53,7 @@ _TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-# 65535 / 255 = 257, so that black stays black and white white.
-_FROM_16_BITS = ((np.arange(1 << 16) + 128) // 257).astype(np.uint8)
+_SIDEWAYS = (5, 6, 7, 8)
 
 
 class PictureError(ValueError):
@@ -63,7 +63,7 @@ class PictureError(ValueError):
 def open_picture(
     source: PictureSource, *, colour: bool = True, max_side: int | None = None, max_pixels: int = MAX_PIXELS
 ) -> Image.Image:
-    """Read a picture: upright, opaque, with 8 bits a channel.
+    """Read a picture: upright, opaque, with 8 bits per channel.
 
     JPEG, PNG, WebP, TIFF, GIF, BMP and, where pillow-heif is installed, HEIC; the contents decide, not the name.  EXIF
     orientation is applied, transparent parts become white, of an animation the first frame is taken.  16-bit values
@@ -104,10 +104,27 @@ def open_picture(
     Traceback (most recent call last):
     pictopic.words.pictures.PictureError: damaged or cut off: the header of the GIF cannot be read
     """
+    return open_with_size(source, colour=colour, max_side=max_side, max_pixels=max_pixels)[0]
+
+
+def open_with_size(
+    source: PictureSource, *, colour: bool = True, max_side: int | None = None, max_pixels: int = MAX_PIXELS
+) -> tuple[Image.Image, tuple[int, int]]:
+    """Read a picture as `open_picture` does; with it, its upright width and height before any scaling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pictopic.words.pictures import open_with_size
+    >>> image, size = open_with_size(np.zeros((30, 40), np.uint8), max_side=20)
+    >>> image.size, size
+    ((20, 15), (40, 30))
+    """
     if max_side is not None and max_side < 1:
         raise ValueError(f"max_side must be at least 1, got {max_side}")
     with picture_header(source, max_pixels) as image:
-        size = _scaled(image.size, max_side)
+        original = image.size
+        size = _scaled(original, max_side)
         # A picture that the caller opened stays as the caller configured it.
         box = None
         if image is not source:
@@ -115,17 +132,19 @@ def open_picture(
             box = _decode_less(image, size, colour)
         image.load()
         if box is None:
-            size = _scaled(image.size, max_side)  # loading a TIFF may have turned it
-        turn = _TURNS.get(_orientation(image))
-        plain = _plain(image)
+            original = image.size  # loading a TIFF may have turned it
+            size = _scaled(original, max_side)
+        orientation = _orientation(image)
+        plain = as_plain(image)
         if plain.size != size:
             # Bicubic with antialiasing, as MATLAB's imresize, with which the field's features were made.
             plain = plain.resize(size, Image.Resampling.BICUBIC, box=box, reducing_gap=3.0)
         if not colour:
             plain = plain.convert("L")
-        if turn is not None:
-            plain = plain.transpose(turn)
-        return plain.copy() if plain is source else plain
+        if orientation in _TURNS:
+            plain = plain.transpose(_TURNS[orientation])
+        upright = original[::-1] if orientation in _SIDEWAYS else original
+        return plain.copy() if plain is source else plain, upright
 
 
 def check_scans(jpeg: bytes) -> None:
@@ -157,23 +176,6 @@ def _check_file_scans(image: Image.Image) -> None:
         file.seek(0)
         check_scans(file.read())
         file.seek(position)
-
-
-def header_size(source: PictureSource) -> tuple[int, int]:
-    """Width and height of a picture as `open_picture` returns it without `max_side`, without decoding it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pictopic.words.pictures import header_size
-    >>> header_size(np.zeros((30, 40), np.uint8))
-    (40, 30)
-    """
-    with picture_header(source) as image:
-        width, height = image.size
-        # Pillow has swapped the sides of a TIFF already.
-        swapped = not isinstance(image, TiffImagePlugin.TiffImageFile) and _orientation(image, decode=False) >= 5
-        return (height, width) if swapped else (width, height)
 
 
 def gray(image: Image.Image) -> np.ndarray:
@@ -328,7 +330,7 @@ def _from_array(pixels: np.ndarray) -> Image.Image:
         pixels = pixels[:, :, 0]
     if not pixels.size or not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (3, 4))):
         raise PictureError(f"an array of shape {pixels.shape}: give (height, width) or (height, width, 1, 3 or 4)")
-    return Image.fromarray(np.ascontiguousarray(_FROM_16_BITS[pixels] if pixels.dtype == np.uint16 else pixels))
+    return Image.fromarray(np.ascontiguousarray(FROM_16_BITS[pixels] if pixels.dtype == np.uint16 else pixels))
 
 
 def _check_pixels(size: tuple[int, int], max_pixels: int | None) -> None:
@@ -340,9 +342,9 @@ def _check_pixels(size: tuple[int, int], max_pixels: int | None) -> None:
 
 def _too_large(error: Image.DecompressionBombError, max_pixels: int | None) -> str:
     """The same reason as from `_check_pixels`, where Pillow's own limit came first."""
-    found = re.search(r"\((\d+) pixels\)", str(error))
+    pixels = re.search(r"\((\d+) pixels\)", str(error))
     limit = min(2 * (Image.MAX_IMAGE_PIXELS or 0), max_pixels or sys.maxsize)
-    return f"{_millions(int(found[1])) if found else 'too many'} pixels: above the limit of {_millions(limit)}"
+    return f"{_millions(int(pixels[1])) if pixels else 'too many'} pixels: above the limit of {_millions(limit)}"
 
 
 def _millions(number: int) -> str:
@@ -389,74 +391,13 @@ def _has_luma(image: JpegImagePlugin.JpegImageFile) -> bool:
     return image.info.get("adobe_transform") != 0 and channels != (82, 71, 66)  # "RGB"
 
 
-def _orientation(image: Image.Image, decode: bool = True) -> int:
+def _orientation(image: Image.Image) -> int:
     """The EXIF orientation, 1 to 8; 1 if there is none that can be read."""
     try:
-        # A PNG's own getexif decodes the picture, in case that EXIF data come after it.
-        exif = image.getexif() if decode else Image.Image.getexif(image)
-        found = exif.get(_ORIENTATION, 1)
+        orientation = image.getexif().get(_ORIENTATION, 1)
     except Exception:  # whatever is wrong with the metadata: the picture itself may be whole
         return 1
-    return found if isinstance(found, int) else 1
-
-
-def _plain(image: Image.Image) -> Image.Image:
-    """The picture as "L", "RGB" or "YCbCr", on white."""
-    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
-        return _eight_bits(image)
-    if image.has_transparency_data:
-        mode = "L" if image.mode in ("1", "L", "LA", "La") else "RGB"
-        plain = Image.new(mode, image.size)
-        for rows in _strips(image.height, image.width):
-            strip = image.crop((0, rows.start, image.width, rows.stop))
-            white = Image.new("RGBA", strip.size, "white")
-            white.alpha_composite(strip.convert("LA").convert("RGBA") if strip.mode == "La" else strip.convert("RGBA"))
-            plain.paste(white.convert(mode), (0, rows.start))
-        return plain
-    if image.mode in ("L", "RGB", "YCbCr"):
-        return image
-    return image.convert("L" if image.mode == "1" else "RGB")
-
-
-def _eight_bits(image: Image.Image) -> Image.Image:
-    values = np.asarray(image)
-    tags = image.tag_v2 if isinstance(image, TiffImagePlugin.TiffImageFile) else {}
-    if image.mode in ("I", "F") and image.format != "PNG":
-        pixels = _stretched(values)
-    else:
-        bits = tags.get(258, (16,))[0]
-        pixels = np.empty(values.shape, np.uint8)
-        for rows in _strips(*values.shape):
-            strip = values[rows]
-            if bits < 16:  # there are TIFFs with 12
-                strip = strip * np.uint32(65535) // np.uint32((1 << bits) - 1)
-            pixels[rows] = _FROM_16_BITS[np.clip(strip, 0, 65535)]
-        transparent = image.info.get("transparency")
-        if isinstance(transparent, int):
-            pixels[values == transparent] = 255
-    # Pillow leaves 16-bit and floating-point TIFFs whose 0 is white as they are.
-    return Image.fromarray(255 - pixels if tags.get(262) == 0 else pixels)
-
-
-def _stretched(values: np.ndarray) -> np.ndarray:
-    """Values between their smallest and their largest one, as 0 to 255; what is not a number becomes 0."""
-    pixels = np.zeros(values.shape, np.uint8)
-    known = np.isfinite(values)
-    if not known.any():
-        return pixels
-    first = values.flat[known.argmax()]
-    low, high = (float(extreme(values, where=known, initial=first)) for extreme in (np.min, np.max))
-    for rows in _strips(*values.shape):  # because of float64's size
-        share = (np.where(known[rows], values[rows], low) - np.float64(low)) / ((high - low) or 1.0)
-        pixels[rows] = np.rint(255 * share)
-    return pixels
-
-
-def _strips(height: int, width: int) -> Iterator[slice]:
-    """Rows of a picture in parts of at most a million pixels: what is made of a whole picture takes much memory."""
-    step = max(1, _STRIP // width)
-    for top in range(0, height, step):
-        yield slice(top, min(top + step, height))
+    return orientation if isinstance(orientation, int) else 1
 
 
 class _PillowWarnings:
