@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from pictopic import PictureModel, __version__
-from pictopic.server.live import picture_id
+from pictopic.server.served_model import picture_id
 from pictopic.tasks.exports import cut_patch
 from tests.server.conftest import QUICK, check_problem, files, picture, served
 

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from pictopic import PictureModel
-from pictopic.server.live import picture_id
+from pictopic.server.served_model import picture_id
 from tests.server.conftest import check_problem, files, picture, served
 
 # What is made once takes long: one process makes it for all.

@@ -14,7 +14,7 @@ from pictopic import PictureModel
 from pictopic.server import security
 from pictopic.server.app import create_app
 from pictopic.server.connections import ConnectionLimits
-from pictopic.server.live import picture_id
+from pictopic.server.served_model import picture_id
 from pictopic.server.settings import Settings
 from tests.server.conftest import check_problem, connect, files, picture, running, send_raw, served
 

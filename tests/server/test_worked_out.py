@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pictopic import PictureModel
-from pictopic.server.worked_out import WorkedOut
+from pictopic.server.cache import ComputedOnce
 from tests.server.conftest import check_problem, files, picture, served
 
 # What is made once takes long: one process makes it for all.
@@ -20,7 +20,7 @@ def test_ten_at_once_get_one_answer():
         made.append(object())
         return made[-1]
 
-    found = WorkedOut({"it": work})
+    found = ComputedOnce({"it": work})
     with ThreadPoolExecutor(10) as pool:
         answers = list(pool.map(lambda _: found.get("it"), range(10)))
     assert len(made) == 1
@@ -36,7 +36,7 @@ def test_what_failed_is_tried_again():
             raise ValueError("not yet")
         return 3
 
-    found = WorkedOut({"it": work})
+    found = ComputedOnce({"it": work})
     with pytest.raises(ValueError, match="not yet"):
         found.get("it")
     assert not found.has("it")

@@ -11,20 +11,20 @@ from fastapi import FastAPI, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from pictopic import __version__
-from pictopic.server.answers import Health
 from pictopic.server.decisions import make_decisions_router
 from pictopic.server.description import describe, page
 from pictopic.server.explore_routes import make_explore_router
-from pictopic.server.gate import Gate, one_thread_each
-from pictopic.server.live import Live
 from pictopic.server.memory import give_back_large_blocks
 from pictopic.server.metrics import MEDIA_TYPE, Metrics
 from pictopic.server.page import add_page
 from pictopic.server.parameters import Parts
 from pictopic.server.problems import add_handlers
+from pictopic.server.queue import WorkQueue, one_thread_each
 from pictopic.server.routes import make_router
+from pictopic.server.schemas import Health
 from pictopic.server.scratch import Scratch
 from pictopic.server.security import HEALTH, Guard
+from pictopic.server.served_model import ModelStore
 from pictopic.server.session import make_session_router
 from pictopic.server.settings import Settings
 from pictopic.server.throttle import Throttle
@@ -59,11 +59,11 @@ def create_app(model_folder: str | os.PathLike[str], settings: Settings | None =
     give_back_large_blocks()
     scratch = Scratch()
     parts = Parts(
-        live=Live(Path(model_folder), settings),
+        live=ModelStore(Path(model_folder), settings),
         settings=settings,
-        gate=Gate(settings.n_threads, settings.max_waiting, settings.timeout, "pictopic-answers"),
-        thumbnail_gate=Gate(settings.n_threads, _MAX_THUMBNAILS_WAITING, settings.timeout, "pictopic-thumbnails"),
-        long_gate=Gate(1, settings.max_waiting, _LONG, "pictopic-long-work"),
+        gate=WorkQueue(settings.n_threads, settings.max_waiting, settings.timeout, "pictopic-answers"),
+        thumbnail_gate=WorkQueue(settings.n_threads, _MAX_THUMBNAILS_WAITING, settings.timeout, "pictopic-thumbnails"),
+        long_gate=WorkQueue(1, settings.max_waiting, _LONG, "pictopic-long-work"),
         thumbnails=Thumbnails(settings.cache or scratch.folder / "thumbnails", settings.max_cache),
         decisions=Decisions.beside(model_folder),
     )

@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
-from pictopic.server import answers, questions
-from pictopic.server.live import Served
+from pictopic.server import questions, schemas
 from pictopic.server.parameters import Limit, Offset, Parts, row_of
 from pictopic.server.problems import ProblemError
+from pictopic.server.served_model import ServedModel
 from pictopic.tasks import decisions as journal
 from pictopic.tasks.decision_files import decided_tags, decisions_about, sidecars, zip_sidecars
 from pictopic.tasks.exports import tags_csv
@@ -43,7 +43,7 @@ class Counts(BaseModel):
 class Decided(BaseModel):
     """A decision."""
 
-    picture: answers.Picture
+    picture: schemas.Picture
     tag: str
     decision: str
     time: str  # ISO 8601
@@ -95,7 +95,7 @@ def _journal(parts: Parts) -> journal.Decisions:
     return parts.decisions
 
 
-def _listed(parts: Parts, served: Served, offset: int, limit: int) -> DecisionsAnswer:
+def _listed(parts: Parts, served: ServedModel, offset: int, limit: int) -> DecisionsAnswer:
     found = _of_collection(parts, served)
     page = found[offset : offset + limit]
     pictures = questions.listed(served, [served.row_of_name[own.file_name] for own in page])
@@ -110,7 +110,7 @@ def _listed(parts: Parts, served: Served, offset: int, limit: int) -> DecisionsA
     )
 
 
-def _decide(parts: Parts, served: Served, wanted: Wanted) -> Counts:
+def _decide(parts: Parts, served: ServedModel, wanted: Wanted) -> Counts:
     name = served.names[row_of(served, wanted.picture)]
     if not normalise_tag(wanted.tag):
         raise ProblemError(422, "a tag must have at least one letter")
@@ -119,13 +119,13 @@ def _decide(parts: Parts, served: Served, wanted: Wanted) -> Counts:
     return _counts(_of_collection(parts, served))
 
 
-def _exported(parts: Parts, served: Served, format: str) -> bytes:
+def _exported(parts: Parts, served: ServedModel, format: str) -> bytes:
     with _told("read"):
         tags = decided_tags(_journal(parts), served.names, served.tags)
     return tags_csv(tags.items()).encode() if format == "csv" else zip_sidecars(sidecars(tags, served.names))
 
 
-def _of_collection(parts: Parts, served: Served) -> list[journal.Decision]:
+def _of_collection(parts: Parts, served: ServedModel) -> list[journal.Decision]:
     with _told("read"):
         return decisions_about(_journal(parts), served.names)
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from pictopic.server.gate import Gate
-from pictopic.server.live import Live, Served
 from pictopic.server.problems import ProblemError
+from pictopic.server.queue import WorkQueue
+from pictopic.server.served_model import ModelStore, ServedModel
 from pictopic.server.settings import Settings
 from pictopic.server.thumbnails import Thumbnails
 from pictopic.tasks.decisions import Decisions
@@ -45,11 +45,11 @@ class Side(IntEnum):
 class Parts:
     """What the routes work with."""
 
-    live: Live
+    live: ModelStore
     settings: Settings
-    gate: Gate
-    thumbnail_gate: Gate
-    long_gate: Gate  # for what is worked out once for a model
+    gate: WorkQueue
+    thumbnail_gate: WorkQueue
+    long_gate: WorkQueue  # for what is worked out once for a model
     thumbnails: Thumbnails
     decisions: Decisions | None = None
 
@@ -59,7 +59,7 @@ def split_tags(tags: list[str]) -> list[str]:
     return [word for own in tags for word in own.split(",") if word.strip()]
 
 
-def row_of(served: Served, id: str) -> int:
+def row_of(served: ServedModel, id: str) -> int:
     """The row of a picture of the collection; 404 if there is none."""
     row = served.row_of.get(id)
     if row is None:

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from PIL import Image
 
-from pictopic.server import answers
-from pictopic.server.gate import Gate
-from pictopic.server.live import UNREADABLE, Served
+from pictopic.server import schemas
 from pictopic.server.problems import ProblemError
+from pictopic.server.queue import WorkQueue
+from pictopic.server.served_model import UNREADABLE, ServedModel
 from pictopic.server.settings import Settings
 from pictopic.server.uploads import Upload, open_upload
 from pictopic.tasks.reading import Answer
@@ -24,7 +24,7 @@ _AT_ONCE = 8  # pictures that the model is asked about together: then it is seen
 PREDICTED = 5  # tags and classes that are told of a picture of the collection
 
 
-def ask_model(served: Served, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+def ask_model(served: ServedModel, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """What the model answers; 422 if it cannot."""
     try:
         return function(*arguments, **options)
@@ -38,7 +38,7 @@ def ask_model(served: Served, function: Callable[..., Any], *arguments: Any, **o
         raise ProblemError(422, "the model cannot answer this" if is_private else text) from error
 
 
-async def worked_out(gate: Gate, served: Served, name: str) -> Any:
+async def worked_out(gate: WorkQueue, served: ServedModel, name: str) -> Any:
     """What takes long to work out: waited for where nobody else has to wait, and only the first time."""
     if not served.worked_out.has(name):
         await gate.run(ask_model, served, served.worked_out.get, name)
@@ -46,7 +46,7 @@ async def worked_out(gate: Gate, served: Served, name: str) -> Any:
 
 
 def about_uploads(
-    served: Served, settings: Settings, uploads: Sequence[Upload], ask: Ask
+    served: ServedModel, settings: Settings, uploads: Sequence[Upload], ask: Ask
 ) -> list[tuple[str, Answer | ProblemError]]:
     """Name and answer of each picture that was sent, or what is wrong with it."""
     answers_of: list[tuple[str, Answer | ProblemError]] = []
@@ -56,7 +56,7 @@ def about_uploads(
 
 
 def _about_some(
-    served: Served, settings: Settings, uploads: Sequence[Upload], ask: Ask
+    served: ServedModel, settings: Settings, uploads: Sequence[Upload], ask: Ask
 ) -> list[tuple[str, Answer | ProblemError]]:
     opened: list[Image.Image | ProblemError] = []
     for upload in uploads:
@@ -72,27 +72,27 @@ def _about_some(
     ]
 
 
-def annotate(served: Served, images: list[Image.Image], k: int, tags: list[str], thresholds: bool) -> list[Answer]:
+def annotate(served: ServedModel, images: list[Image.Image], k: int, tags: list[str], thresholds: bool) -> list[Answer]:
     """Tags of each picture."""
     return cast("list[Answer]", ask_model(served, served.model.annotate, images, k, tags=tags, thresholds=thresholds))
 
 
 def classify(
-    served: Served, images: list[Image.Image], k: int | None, tags: list[str], dont_know: bool
+    served: ServedModel, images: list[Image.Image], k: int | None, tags: list[str], dont_know: bool
 ) -> list[Answer]:
     """Classes of each picture."""
     return cast("list[Answer]", ask_model(served, served.model.classify, images, k, tags=tags, dont_know=dont_know))
 
 
 def search(
-    served: Served,
+    served: ServedModel,
     picture: Any,
     tags: list[str],
     label: str | None,
     tag: str | None,
     offset: int,
     limit: int,
-) -> answers.SearchAnswer:
+) -> schemas.SearchAnswer:
     """Pictures like a picture, by tags, or both."""
     k = min(offset + limit + 1, len(served.names))  # one more, to know whether there is more
     try:
@@ -100,14 +100,14 @@ def search(
     except PictureError:
         raise ProblemError(404, UNREADABLE) from None
     pictures = [
-        answers.Found(**about(served, served.row_of_name[name]), similarity=round(value, 6)) for name, value in found
+        schemas.Found(**about(served, served.row_of_name[name]), similarity=round(value, 6)) for name, value in found
     ]
-    return answers.SearchAnswer(
+    return schemas.SearchAnswer(
         pictures=pictures[offset : offset + limit], next_offset=next_offset(offset, limit, len(pictures))
     )
 
 
-def picture(served: Served, row: int) -> answers.PictureAnswer:
+def picture(served: ServedModel, row: int) -> schemas.PictureAnswer:
     """A picture of the collection, and what the model would say of it."""
     model = served.model
     try:
@@ -115,30 +115,32 @@ def picture(served: Served, row: int) -> answers.PictureAnswer:
         has_tags = bool(served.vocabulary.annotations)
         tags = ask_model(served, model.annotate, path, PREDICTED) if has_tags else []
         classes = ask_model(served, model.classify, path, PREDICTED) if model.has_classes else []
-        predicted = answers.Predicted(tags=answers.Scored.of(tags), classes=answers.Scored.of(classes))
+        predicted = schemas.Predicted(tags=schemas.Scored.of(tags), classes=schemas.Scored.of(classes))
     except (PictureError, ProblemError):  # moved away, or a collection of tags only
         predicted = None
-    return answers.PictureAnswer(**about(served, row), predicted=predicted)
+    return schemas.PictureAnswer(**about(served, row), predicted=predicted)
 
 
-def pictures(served: Served, label: str | None, tag: str | None, offset: int, limit: int) -> answers.PicturesAnswer:
+def pictures(
+    served: ServedModel, label: str | None, tag: str | None, offset: int, limit: int
+) -> schemas.PicturesAnswer:
     """The collection, page by page."""
     rows = served.rows_with(label, None if tag is None else normalise_tag(tag))
-    return answers.PicturesAnswer(
+    return schemas.PicturesAnswer(
         pictures=listed(served, rows[offset : offset + limit]),
         total=len(rows),
         next_offset=next_offset(offset, limit, len(rows)),
     )
 
 
-def tags(served: Served, offset: int, limit: int) -> answers.TagsAnswer:
+def tags(served: ServedModel, offset: int, limit: int) -> schemas.TagsAnswer:
     """All tags."""
     ranked = sorted(served.tag_counts.items(), key=lambda own: (-own[1], own[0]))
-    counts = [answers.TagCount(name=name, count=count) for name, count in ranked[offset : offset + limit]]
-    return answers.TagsAnswer(tags=counts, total=len(ranked), next_offset=next_offset(offset, limit, len(ranked)))
+    counts = [schemas.TagCount(name=name, count=count) for name, count in ranked[offset : offset + limit]]
+    return schemas.TagsAnswer(tags=counts, total=len(ranked), next_offset=next_offset(offset, limit, len(ranked)))
 
 
-def tag(served: Served, name: str, k: int, offset: int, limit: int) -> answers.TagAnswer:
+def tag(served: ServedModel, name: str, k: int, offset: int, limit: int) -> schemas.TagAnswer:
     """One tag."""
     name = normalise_tag(name)
     if name not in served.tag_counts:
@@ -146,20 +148,20 @@ def tag(served: Served, name: str, k: int, offset: int, limit: int) -> answers.T
     rows = served.rows_with(tag=name)
     # A tag that few pictures have need not be a word.
     similar = ask_model(served, served.model.similar_tags, name, k) if name in served.vocabulary else []
-    return answers.TagAnswer(
+    return schemas.TagAnswer(
         name=name,
         count=len(rows),
-        similar=answers.Scored.of(similar),
+        similar=schemas.Scored.of(similar),
         pictures=listed(served, rows[offset : offset + limit]),
         next_offset=next_offset(offset, limit, len(rows)),
     )
 
 
-def topics(served: Served, offset: int, limit: int) -> answers.TopicsAnswer:
+def topics(served: ServedModel, offset: int, limit: int) -> schemas.TopicsAnswer:
     """What the collection is about."""
     found = served.topics()
     units, quality = found["units"], found["quality"]
-    return answers.TopicsAnswer(
+    return schemas.TopicsAnswer(
         classes=[_class_topic(own) for own in found["classes"]],
         topics=[_topic(served, own) for own in units[offset : offset + limit]],
         total=len(units),
@@ -169,33 +171,33 @@ def topics(served: Served, offset: int, limit: int) -> answers.TopicsAnswer:
     )
 
 
-def _class_topic(found: Any) -> answers.ClassTopic:
-    return answers.ClassTopic(
+def _class_topic(found: Any) -> schemas.ClassTopic:
+    return schemas.ClassTopic(
         label=found.label,
         units=found.units,
-        visual_words=answers.VisualWord.of(found.visual_words),
-        tags=answers.Scored.of(found.tags),
+        visual_words=schemas.VisualWord.of(found.visual_words),
+        tags=schemas.Scored.of(found.tags),
     )
 
 
-def _topic(served: Served, found: dict[str, Any]) -> answers.Topic:
+def _topic(served: ServedModel, found: dict[str, Any]) -> schemas.Topic:
     rows = [served.row_of_name[name] for name in found["Representative_Docs"]]
-    return answers.Topic(
+    return schemas.Topic(
         topic=found["Topic"],
         count=found["Count"],
         tags=found["Representation"],
-        visual_words=answers.VisualWord.of(found["Visual_Words"]),
+        visual_words=schemas.VisualWord.of(found["Visual_Words"]),
         pictures=listed(served, rows),
     )
 
 
-def listed(served: Served, rows: Sequence[int]) -> list[answers.Picture]:
+def listed(served: ServedModel, rows: Sequence[int]) -> list[schemas.Picture]:
     """Pictures of the collection."""
-    return [answers.Picture(**about(served, row)) for row in rows]
+    return [schemas.Picture(**about(served, row)) for row in rows]
 
 
-def about(served: Served, row: int) -> dict[str, Any]:
-    """A picture of the collection, as `answers.Picture` takes it."""
+def about(served: ServedModel, row: int) -> dict[str, Any]:
+    """A picture of the collection, as `schemas.Picture` takes it."""
     return {
         "id": served.ids[row], "file_name": served.names[row], "tags": served.tags[row], "labels": served.labels[row],
     }  # fmt: skip

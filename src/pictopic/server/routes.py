@@ -12,10 +12,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel
 
-from pictopic.server import answers, questions
-from pictopic.server.live import UNREADABLE
+from pictopic.server import questions, schemas
 from pictopic.server.parameters import JPEG, K, Label, Like, Limit, Offset, Parts, Side, Tag, Tags, row_of, split_tags
 from pictopic.server.problems import ProblemError, internal_error
+from pictopic.server.served_model import UNREADABLE
 from pictopic.server.uploads import Upload, body, open_upload, read_uploads, while_connected
 from pictopic.tasks.reading import Answer
 from pictopic.words.pictures import PictureError
@@ -37,20 +37,20 @@ def make_router(parts: Parts) -> APIRouter:
 
 
 def _add_uploads(router: APIRouter, parts: Parts) -> None:
-    @router.post("/annotate", response_model=answers.AnnotateAnswer, openapi_extra=body("pictures", several=True))
+    @router.post("/annotate", response_model=schemas.AnnotateAnswer, openapi_extra=body("pictures", several=True))
     async def annotate(request: Request, k: K = 5, tags: Tags = [], thresholds: bool = False) -> Response:  # noqa: B006
         """Tags for pictures: the best k, or with `thresholds` all that one can believe."""
         options = {"k": k, "tags": split_tags(tags), "thresholds": thresholds}
         return await _about_uploads(
-            request, parts, questions.annotate, options, answers.AnnotateAnswer, answers.Annotated, "tags"
+            request, parts, questions.annotate, options, schemas.AnnotateAnswer, schemas.Annotated, "tags"
         )
 
-    @router.post("/classify", response_model=answers.ClassifyAnswer, openapi_extra=body("pictures", several=True))
+    @router.post("/classify", response_model=schemas.ClassifyAnswer, openapi_extra=body("pictures", several=True))
     async def classify(request: Request, k: K = 5, tags: Tags = [], dont_know: bool = False) -> Response:  # noqa: B006
         """Classes of pictures; with `dont_know`, "don't know" comes first where it is not sure."""
         options = {"k": k, "tags": split_tags(tags), "dont_know": dont_know}
         return await _about_uploads(
-            request, parts, questions.classify, options, answers.ClassifyAnswer, answers.Classified, "classes"
+            request, parts, questions.classify, options, schemas.ClassifyAnswer, schemas.Classified, "classes"
         )
 
 
@@ -79,7 +79,7 @@ async def _about_uploads(
     def item(name: str, found: Answer | ProblemError) -> BaseModel:
         if isinstance(found, ProblemError):
             return one(file_name=name, problem=found.problem())
-        return one(**{"file_name": name, field: answers.Scored.of(found)})
+        return one(**{"file_name": name, field: schemas.Scored.of(found)})
 
     if NDJSON in request.headers.get("accept", ""):
         return await _streamed(uploads, work, item)
@@ -113,7 +113,7 @@ async def _streamed(
 
 
 def _add_search(router: APIRouter, parts: Parts) -> None:
-    @router.get("/search", response_model=answers.SearchAnswer)
+    @router.get("/search", response_model=schemas.SearchAnswer)
     async def search(
         tags: Tags = [],  # noqa: B006
         like: Like = None,
@@ -121,18 +121,18 @@ def _add_search(router: APIRouter, parts: Parts) -> None:
         tag: Tag = None,
         offset: Offset = 0,
         limit: Limit = 20,
-    ) -> answers.SearchAnswer:
+    ) -> schemas.SearchAnswer:
         """Pictures of the collection: by tags, like another of its pictures, or both."""
         served = parts.live.current
         row = None if like is None else row_of(served, like)
 
-        def ask() -> answers.SearchAnswer:
+        def ask() -> schemas.SearchAnswer:
             picture = None if row is None else served.path_of(row)
             return questions.search(served, picture, split_tags(tags), label, tag, offset, limit)
 
         return await parts.gate.run(ask)
 
-    @router.post("/search", response_model=answers.SearchAnswer, openapi_extra=body("picture", several=False))
+    @router.post("/search", response_model=schemas.SearchAnswer, openapi_extra=body("picture", several=False))
     async def search_by_picture(
         request: Request,
         tags: Tags = [],  # noqa: B006
@@ -140,14 +140,14 @@ def _add_search(router: APIRouter, parts: Parts) -> None:
         tag: Tag = None,
         offset: Offset = 0,
         limit: Limit = 20,
-    ) -> answers.SearchAnswer:
+    ) -> schemas.SearchAnswer:
         """Pictures of the collection: like one that is sent, by tags, or both."""
         uploads = await read_uploads(request, parts.settings)
         if len(uploads) > 1:
             raise ProblemError(422, "search takes one picture")
         served = parts.live.current
 
-        def ask() -> answers.SearchAnswer:
+        def ask() -> schemas.SearchAnswer:
             image = open_upload(uploads[0], served, parts.settings) if uploads else None
             return questions.search(served, image, split_tags(tags), label, tag, offset, limit)
 
@@ -157,32 +157,32 @@ def _add_search(router: APIRouter, parts: Parts) -> None:
 
 
 def _add_collection(router: APIRouter, parts: Parts) -> None:
-    @router.get("/topics", response_model=answers.TopicsAnswer)
-    async def topics(offset: Offset = 0, limit: Limit = 50) -> answers.TopicsAnswer:
+    @router.get("/topics", response_model=schemas.TopicsAnswer)
+    async def topics(offset: Offset = 0, limit: Limit = 50) -> schemas.TopicsAnswer:
         """What the collection is about: what goes with each class, and what the hidden units stand for."""
         served = parts.live.current
         await questions.worked_out(parts.long_gate, served, "topics")
         return await parts.gate.run(questions.topics, served, offset, limit)
 
-    @router.get("/tags", response_model=answers.TagsAnswer)
-    async def tags(offset: Offset = 0, limit: Limit = 1000) -> answers.TagsAnswer:
+    @router.get("/tags", response_model=schemas.TagsAnswer)
+    async def tags(offset: Offset = 0, limit: Limit = 1000) -> schemas.TagsAnswer:
         """All tags, with how many pictures have them."""
         return await parts.gate.run(questions.tags, parts.live.current, offset, limit)
 
-    @router.get("/tags/{name:path}", response_model=answers.TagAnswer)
-    async def tag(name: str, k: K = 10, offset: Offset = 0, limit: Limit = 20) -> answers.TagAnswer:
+    @router.get("/tags/{name:path}", response_model=schemas.TagAnswer)
+    async def tag(name: str, k: K = 10, offset: Offset = 0, limit: Limit = 20) -> schemas.TagAnswer:
         """A tag: the k that are similar, and the pictures that have it."""
         return await parts.gate.run(questions.tag, parts.live.current, name, k, offset, limit)
 
-    @router.get("/pictures", response_model=answers.PicturesAnswer)
+    @router.get("/pictures", response_model=schemas.PicturesAnswer)
     async def pictures(
         label: Label = None, tag: Tag = None, offset: Offset = 0, limit: Limit = 100
-    ) -> answers.PicturesAnswer:
+    ) -> schemas.PicturesAnswer:
         """The pictures of the collection."""
         return await parts.gate.run(questions.pictures, parts.live.current, label, tag, offset, limit)
 
-    @router.get("/pictures/{id}", response_model=answers.PictureAnswer)
-    async def picture(id: str) -> answers.PictureAnswer:
+    @router.get("/pictures/{id}", response_model=schemas.PictureAnswer)
+    async def picture(id: str) -> schemas.PictureAnswer:
         """A picture of the collection: its tags and labels, and what the model would say of it."""
         served = parts.live.current
         return await parts.gate.run(questions.picture, served, row_of(served, id))

@@ -21,9 +21,9 @@ from uvicorn.supervisors import Multiprocess
 
 from pictopic.server.app import create_app
 from pictopic.server.connections import Connection, ConnectionLimits
-from pictopic.server.live import Live
 from pictopic.server.metrics import SHARED_FOLDER
 from pictopic.server.scratch import Scratch
+from pictopic.server.served_model import ModelStore
 from pictopic.server.settings import Settings
 
 _GRACE = 5.0  # seconds beyond the timeout of a request
@@ -63,7 +63,9 @@ def run(
         return
     # The workers share the cores.
     settings = replace(settings, threads=settings.threads or max(1, settings.n_threads // workers))
-    Live(model_folder, settings)  # if it cannot be loaded that is said once, and not by each worker again and again
+    ModelStore(
+        model_folder, settings
+    )  # if it cannot be loaded that is said once, and not by each worker again and again
     with closing(Scratch()) as scratch:
         os.environ[SHARED_FOLDER] = str(scratch.folder)
         # uvicorn.run wants the name of an application, which would have to find its settings in the environment.

@@ -12,9 +12,9 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
-from pictopic.server.live import Served
 from pictopic.server.problems import ProblemError
 from pictopic.server.security import Deadline
+from pictopic.server.served_model import ServedModel
 from pictopic.server.settings import Settings
 from pictopic.words.pictures import PictureError, picture_header
 
@@ -121,7 +121,7 @@ def _too_late(settings: Settings) -> ProblemError:
     return ProblemError(504, f"no answer within {settings.timeout:g} seconds")
 
 
-def open_upload(upload: Upload, served: Served, settings: Settings) -> Image.Image:
+def open_upload(upload: Upload, served: ServedModel, settings: Settings) -> Image.Image:
     """The picture, as the model takes it.
 
     Opened here and not by the model, so that each of several pictures has its own reason if it cannot be read.  Not

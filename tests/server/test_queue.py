@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from pictopic.server.gate import Gate
 from pictopic.server.problems import ProblemError
+from pictopic.server.queue import WorkQueue
 
 
 class Doubling:
@@ -28,7 +28,7 @@ class Doubling:
 
 def share(double, *requests, n_threads=1, **options):
     """Answers to requests (key, numbers) that wait while the first one is worked on, or the errors."""
-    gate = Gate(n_threads, **({"max_waiting": 100, "timeout": 30, "name": "test"} | options))
+    gate = WorkQueue(n_threads, **({"max_waiting": 100, "timeout": 30, "name": "test"} | options))
 
     async def run():
         waiting = [asyncio.create_task(gate.share(*requests[0][:1], double, requests[0][1]))]
@@ -82,7 +82,7 @@ def test_too_many_that_wait_are_refused():
 
 
 def test_who_waited_too_long_is_not_worked_on_any_more():
-    double, gate = Doubling(), Gate(1, max_waiting=10, timeout=0.2, name="test")
+    double, gate = Doubling(), WorkQueue(1, max_waiting=10, timeout=0.2, name="test")
 
     async def run():
         first = asyncio.create_task(gate.share("a", double, [1]))
@@ -103,7 +103,7 @@ def test_who_waited_too_long_is_not_worked_on_any_more():
 
 
 def test_closing_tells_those_that_wait():
-    double, gate = Doubling(), Gate(1, max_waiting=10, timeout=30, name="test")
+    double, gate = Doubling(), WorkQueue(1, max_waiting=10, timeout=30, name="test")
 
     async def run():
         first = asyncio.create_task(gate.share("a", double, [1]))
@@ -120,7 +120,7 @@ def test_closing_tells_those_that_wait():
 
 
 def test_nothing_is_kept_of_keys_that_nobody_waits_for():
-    gate = Gate(2, max_waiting=10, timeout=30, name="test")
+    gate = WorkQueue(2, max_waiting=10, timeout=30, name="test")
 
     async def run():
         for key in range(20):

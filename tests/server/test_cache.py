@@ -1,10 +1,10 @@
 import threading
 
-from pictopic.server.kept import Kept
+from pictopic.server.cache import LRUCache
 
 
 def test_the_longest_unused_goes_first():
-    kept, made = Kept(2, 100, len), []
+    kept, made = LRUCache(2, 100, len), []
     for key in ("a", "b", "a", "c", "a", "b"):
         kept.get(key, lambda key=key: made.append(key) or b"x")
     assert made == ["a", "b", "c", "b"]
@@ -12,7 +12,7 @@ def test_the_longest_unused_goes_first():
 
 
 def test_together_they_have_at_most_so_many_bytes():
-    kept = Kept(100, 25, len)
+    kept = LRUCache(100, 25, len)
     for key in range(10):
         assert kept.get(key, lambda: b"x" * 10) == b"x" * 10
     assert len(kept) == 2
@@ -21,7 +21,7 @@ def test_together_they_have_at_most_so_many_bytes():
 
 
 def test_what_cannot_be_made_is_not_kept():
-    kept, errors = Kept(2, 100, len), []
+    kept, errors = LRUCache(2, 100, len), []
 
     def fail():
         raise ValueError("no")
@@ -36,7 +36,7 @@ def test_what_cannot_be_made_is_not_kept():
 
 
 def test_whoever_makes_something_does_not_let_others_wait():
-    kept, go_on, done = Kept(4, 100, len), threading.Event(), threading.Event()
+    kept, go_on, done = LRUCache(4, 100, len), threading.Event(), threading.Event()
     slow = threading.Thread(target=lambda: kept.get("slow", lambda: (done.wait(10) and go_on.set()) or b"x"))
     slow.start()
     assert kept.get("quick", lambda: b"y") == b"y"

@@ -38,7 +38,7 @@ def one_thread_each() -> None:
     threadpool_limits(1)
 
 
-class Gate:
+class WorkQueue:
     """Runs functions in threads; refuses when too many wait already.
 
     Parameters
@@ -55,8 +55,8 @@ class Gate:
     Examples
     --------
     >>> import asyncio
-    >>> from pictopic.server.gate import Gate
-    >>> gate = Gate(1, max_waiting=2, timeout=10, name="example")
+    >>> from pictopic.server.queue import WorkQueue
+    >>> gate = WorkQueue(1, max_waiting=2, timeout=10, name="example")
     >>> asyncio.run(gate.run(sum, [1, 2, 3]))
     6
     >>> gate.close()

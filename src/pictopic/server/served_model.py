@@ -14,10 +14,9 @@ from typing import Any
 from pictopic.files import is_inside
 from pictopic.picture_model import PictureModel
 from pictopic.picture_model.files import CONFIG
-from pictopic.server.kept import Kept
+from pictopic.server.cache import ComputedOnce, LRUCache, reading
 from pictopic.server.problems import ProblemError
 from pictopic.server.settings import Settings
-from pictopic.server.worked_out import WorkedOut, reading
 from pictopic.tasks.reading import Described
 
 _log = logging.getLogger("pictopic.server")
@@ -29,7 +28,7 @@ _WORD_PICTURES = 1024
 _WORD_PICTURES_BYTES = 32_000_000
 
 
-class Served:
+class ServedModel:
     """A loaded model, with what a server needs to know of its collection.
 
     Parameters
@@ -57,12 +56,12 @@ class Served:
         self.class_counts = Counter(label for own in self.labels for label in own or ())
         self.multi_label, self.options = corpus.multi_label, corpus.options
         model = self.model
-        self.worked_out = WorkedOut({
+        self.worked_out = ComputedOnce({
             "topics": self._topics, "map": model.map, "quality": model.quality, "suggestions": model.suggestions,
             "odd": partial(model.odd, None),
         })  # fmt: skip
-        self.described = Kept[Described](_DESCRIBED, _DESCRIBED_BYTES, _size)
-        self.word_pictures = Kept[bytes](_WORD_PICTURES, _WORD_PICTURES_BYTES, len)
+        self.described = LRUCache[Described](_DESCRIBED, _DESCRIBED_BYTES, _size)
+        self.word_pictures = LRUCache[bytes](_WORD_PICTURES, _WORD_PICTURES_BYTES, len)
 
     @property
     def has_pictures(self) -> bool:
@@ -113,14 +112,14 @@ def picture_id(file_name: str) -> str:
 
     Examples
     --------
-    >>> from pictopic.server.live import picture_id
+    >>> from pictopic.server.served_model import picture_id
     >>> picture_id("holiday/17.jpg")
     'd09b13ca5cdc7344'
     """
     return hashlib.blake2b(file_name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-class Live:
+class ModelStore:
     """The model in a folder: loaded at once, and again whenever another one has been put there.
 
     Whoever asks takes `current` once and keeps it until the answer is given: nobody notices a change in between.  Its
@@ -144,7 +143,7 @@ class Live:
         self._watcher: threading.Thread | None = None
 
     @property
-    def current(self) -> Served:
+    def current(self) -> ServedModel:
         """The model that answers.
 
         Raises
@@ -220,9 +219,9 @@ class Live:
             text = text.replace(place + os.sep, "").replace(place, self.folder.name)
         return text
 
-    def _load(self) -> Served:
+    def _load(self) -> ServedModel:
         with reading:
-            return Served(self.folder, self.settings.pictures)
+            return ServedModel(self.folder, self.settings.pictures)
 
     def _look(self) -> _Identity | None:
         """Which model is in the folder; None while there is none, as for a moment when it is replaced."""

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from pictopic import PictureModel
-from pictopic.server.live import Live
+from pictopic.server.served_model import ModelStore
 from pictopic.server.settings import Settings
 from tests.server.conftest import QUICK, check_problem, files, picture, served
 
@@ -62,7 +62,7 @@ def test_a_newer_model_takes_over_and_no_request_fails(place, learnt, other):
 
 
 def test_who_has_the_old_model_can_still_ask_it_everything(place, other):
-    live = Live(place, Settings())
+    live = ModelStore(place, Settings())
     old = live.current
     other.save(place)
     assert live.check()
@@ -77,7 +77,7 @@ def test_who_has_the_old_model_can_still_ask_it_everything(place, other):
 
 
 def test_a_broken_model_is_not_taken(place, caplog):
-    live = Live(place, Settings())
+    live = ModelStore(place, Settings())
     old = live.current
     text = (place / "picture_model.json").read_text()
     shutil.rmtree(place / "network")
@@ -126,7 +126,7 @@ def test_a_damaged_model_does_not_answer_until_another_one_is_there(place, other
 
 
 def test_a_model_whose_files_are_whole_answers(place, damaged):
-    live = Live(place, Settings())
+    live = ModelStore(place, Settings())
     live.start()
     live.stop()
     _join("pictopic-check")
@@ -141,7 +141,7 @@ def test_a_check_that_saw_the_files_of_a_newer_model_does_not_count(place, other
         raise ValueError("index/vectors.npy was changed")
 
     monkeypatch.setattr(PictureModel, "check_files", check_files, raising=False)
-    live = Live(place, Settings(check_every=1000))
+    live = ModelStore(place, Settings(check_every=1000))
     live.start()
     other.save(place)
     may_go_on.set()
