@@ -11,9 +11,7 @@ import traceback
 from pathlib import Path
 
 _forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload(
-    ["pictopic.cli", "pictopic.demo", "pictopic.paper.experiments", "pictopic.server", "sklearn.svm"]
-)
+_forks.set_forkserver_preload(["tests.support.everything"])
 
 
 def run(*arguments, env=None, timeout=600):
