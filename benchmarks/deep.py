@@ -23,10 +23,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.timing import interleaved, report
-from pictopic import CountsOnDisk, SupDeepDocNADE
+from pictopic import CountsOnDisk, Rows, SupDeepDocNADE
 from pictopic.models.deep_training import DeepTrainer, Minibatch
-from pictopic.models.documents import CHUNK, Documents, describe
-from pictopic.models.labels import Labels
+from pictopic.models.inputs import Labels, summarize
 
 N_VISUAL, N_TAGS, N_FEATURES, N_CLASSES = 2000, 2000, 1857, 38
 SIZES = (2048, 2048, 2048)
@@ -55,10 +54,10 @@ def make_model(sizes: tuple[int, ...] = SIZES, **options: object) -> SupDeepDocN
 def make_trainer(n: int) -> DeepTrainer:
     """A trainer on n made-up pictures."""
     features = np.random.default_rng(1).normal(size=(n, N_FEATURES)).astype(np.float32)
-    documents = Documents.of(pictures(n, 0), features, labelled(n, 2))
+    documents = Rows(pictures(n, 0), features, labelled(n, 2))
     model = make_model(batch_size=n)
     model.n_features_in_, model.n_global_features_, model.multi_label_ = N_VISUAL + N_TAGS, N_FEATURES, True
-    model._initialise(np.random.RandomState(0), documents, describe(documents))
+    model._initialise(np.random.RandomState(0), documents, summarize(documents))
     return model._trainer(documents)
 
 
@@ -153,19 +152,19 @@ def training_step() -> None:
 
 def representation(n: int = 100_000) -> None:
     """`transform` of n documents against its matrix products."""
-    part = 5 * CHUNK
+    part = 5 * Rows.CHUNK
     X = pictures(part, 3)
     features = np.random.default_rng(1).normal(size=(part, N_FEATURES)).astype(np.float32)
-    documents = Documents.of(X, features, labelled(part, 2))
+    documents = Rows(X, features, labelled(part, 2))
     model = make_model()
     model.n_features_in_, model.n_global_features_, model.multi_label_ = X.shape[1], N_FEATURES, True
-    model._initialise(np.random.RandomState(0), documents, describe(documents))
-    x, f, h = torch.rand(CHUNK, X.shape[1]), torch.rand(CHUNK, N_FEATURES), torch.rand(CHUNK, SIZES[0])
+    model._initialise(np.random.RandomState(0), documents, summarize(documents))
+    x, f, h = torch.rand(Rows.CHUNK, X.shape[1]), torch.rand(Rows.CHUNK, N_FEATURES), torch.rand(Rows.CHUNK, SIZES[0])
     W = [torch.rand(SIZES[0], X.shape[1]), torch.rand(SIZES[1], SIZES[0]), torch.rand(SIZES[2], SIZES[1])]
-    P, out = torch.rand(SIZES[0], N_FEATURES), torch.empty(CHUNK, SIZES[0])
+    P, out = torch.rand(SIZES[0], N_FEATURES), torch.empty(Rows.CHUNK, SIZES[0])
 
     def products() -> None:
-        for _ in range(part // CHUNK):
+        for _ in range(part // Rows.CHUNK):
             torch.mm(x, W[0].T, out=out)
             torch.mm(f, P.T, out=out)
             for w in W[1:]:

@@ -24,14 +24,15 @@ from scipy import sparse
 
 from benchmarks.deep import N_FEATURES, N_TAGS, N_VISUAL, pictures
 from benchmarks.timing import report
-from pictopic import Corpus, DeepDocNADE
+from pictopic import Corpus, DeepDocNADE, Rows
 from pictopic.cluster.connection import load_ray
 from pictopic.cluster.training import fit_on_cluster, run_together
 from pictopic.cluster.workers import RayWorkers
 from pictopic.corpus import store
 from pictopic.demo.scenes import write_scenes
-from pictopic.models.documents import Documents, describe
+from pictopic.models.inputs import no_labels, summarize
 from pictopic.models.peers import current
+from pictopic.models.run import Run
 from pictopic.words.vocabulary import Vocabulary
 
 _BLOCK = 2000  # made-up documents that are in memory at a time
@@ -107,10 +108,10 @@ def _steps(threads: int, sizes: tuple[int, ...], batch: int, n_steps: int) -> li
     """Seconds of each step of training, wherever this runs."""
     X = pictures(batch, 0)
     features = np.random.default_rng(1).normal(size=(batch, N_FEATURES)).astype(np.float32)
-    documents = Documents.of(X, features)
+    documents = Rows(X, features, no_labels(X.shape[0]))
     model = _model(sizes, batch, n_jobs=threads)
     model.n_features_in_, model.n_global_features_ = X.shape[1], N_FEATURES
-    model._initialise(np.random.RandomState(0), documents, describe(documents))
+    model._initialise(np.random.RandomState(0), documents, summarize(documents))
     trainer = model._trainer(documents)
     everything, seconds = np.arange(batch), []
     for step in range(n_steps + 2):
@@ -139,7 +140,7 @@ def same_loss(n_documents: int, epochs: int, n_seeds: int) -> None:
             options = {"max_iter": epochs, "random_state": seed, "n_jobs": 1}
             alone.append(_model((128, 64), 64, **options).fit(X).history_["nll"][-1])
             model = _model((128, 64), 64, **options)
-            fitted = fit_on_cluster(model, X, None, {}, address="auto", workers=2, threads=1)
+            fitted = fit_on_cluster(model, Rows(X), None, Run(), address="auto", workers=2, threads=1)
             both.append(fitted.history_["nll"][-1])
     report(
         f"last loss a word of {epochs} passes, two workers minus one process",
@@ -168,9 +169,7 @@ def overhead(minutes: float) -> None:
     with _cluster(1):
         empty = _seconds(lambda: run_together(_nothing, workers=1, threads=1))
         there = _seconds(
-            lambda: fit_on_cluster(
-                model(epochs), X, None, {"global_features": features}, address="auto", workers=1, threads=1
-            )
+            lambda: fit_on_cluster(model(epochs), Rows(X, features), None, Run(), address="auto", workers=1, threads=1)
         )
     report(
         "training, cluster of one worker against local", ratio=(there - empty) / here, target=1.1, seconds=here,
@@ -214,7 +213,7 @@ def _one_pass(folder: str, sizes: tuple[int, ...], out: str) -> None:
     opening = _seconds(lambda: opened.append(Corpus.open(folder)))
     corpus = opened[0]
     checking = _seconds(corpus.verified)
-    describing = _seconds(lambda: describe(Documents.of(corpus.counts, corpus.global_features)))
+    describing = _seconds(lambda: summarize(Rows.of(corpus).with_labels(no_labels(len(corpus)))))
     memory: list[tuple[float, float]] = []
     done = threading.Event()
 

@@ -12,7 +12,7 @@ import torch
 from benchmarks.made_corpora import make_corpus
 from benchmarks.timing import interleaved, report, sgemm_flops
 from benchmarks.torch_baseline import SoftmaxBaseline, TreeBaseline, words_of
-from pictopic.models.labels import no_labels
+from pictopic.models.inputs import no_labels
 from pictopic.models.parameters import Options, Theta, initial_theta
 from pictopic.models.softmax_output import SoftmaxTrainer
 from pictopic.models.tree import WordTree

@@ -45,7 +45,7 @@ def log_p_words(theta: Theta, words, activation: str, tree: WordTree | None) -> 
     return total
 
 
-def autograd(theta, documents, indicator, known, generative, multi_label, activation, tree, smoothing=0.0, rates=None):
+def autograd(theta, documents, labels, generative, multi_label, activation, tree, smoothing=0.0, rates=None):
     """Mean loss of documents (word ids in order) and its gradients, from float64 autograd.
 
     With `smoothing`, `rates` are the words' frequencies (softmax) or the nodes' rates of turning right (tree).
@@ -68,9 +68,9 @@ def autograd(theta, documents, indicator, known, generative, multi_label, activa
                         target = (1 - smoothing) * side + (smoothing * rates[node] if smoothing else 0)
                         loss = loss + generative * (torch.nn.functional.softplus(z) - target * z)
             act = act + p["W"][word]
-        if known[d]:
+        if labels.known[d]:
             scores = p["d"] + p["U"] @ _TORCH[activation](act)
-            y = torch.tensor(indicator[d].astype(float))
+            y = torch.tensor(labels.indicator[d].astype(float))
             if multi_label:
                 loss = loss + torch.nn.functional.binary_cross_entropy_with_logits(scores, y, reduction="sum")
             else:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pictopic.corpus.corpus import Corpus
-    from pictopic.corpus.rows import CountsOnDisk, RowReader
+    from pictopic.corpus.readers import CountsOnDisk, RowReader
+    from pictopic.corpus.rows import Rows
     from pictopic.models.checkpoint import Checkpoint
     from pictopic.models.deep import DeepDocNADE, SupDeepDocNADE
     from pictopic.models.docnade import DocNADE, SupDocNADE
@@ -25,11 +26,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "Checkpoint": "pictopic.models.checkpoint",
     "Corpus": "pictopic.corpus.corpus",
-    "CountsOnDisk": "pictopic.corpus.rows",
+    "CountsOnDisk": "pictopic.corpus.readers",
     "DeepDocNADE": "pictopic.models.deep",
     "DocNADE": "pictopic.models.docnade",
     "PictureModel": "pictopic.picture_model",
-    "RowReader": "pictopic.corpus.rows",
+    "RowReader": "pictopic.corpus.readers",
+    "Rows": "pictopic.corpus.rows",
     "Run": "pictopic.models.run",
     "SupDeepDocNADE": "pictopic.models.deep",
     "SupDocNADE": "pictopic.models.docnade",
@@ -39,7 +41,7 @@ _HOMES = {
 }
 
 __all__ = [
-    "Checkpoint", "Corpus", "CountsOnDisk", "DeepDocNADE", "DocNADE", "PictureModel", "RowReader", "Run",
+    "Checkpoint", "Corpus", "CountsOnDisk", "DeepDocNADE", "DocNADE", "PictureModel", "RowReader", "Rows", "Run",
     "SupDeepDocNADE", "SupDocNADE", "Vocabulary", "WordTree", "__version__", "load",
 ]  # fmt: skip
 

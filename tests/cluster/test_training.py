@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pictopic
-from pictopic import Checkpoint, Corpus, DocNADE, Run, SupDeepDocNADE
+from pictopic import Checkpoint, Corpus, DocNADE, Rows, Run, SupDeepDocNADE
 from pictopic.cluster.training import fair_threads, fit_on_cluster, fit_rows_on_cluster, run_together
 from pictopic.tasks.pretraining import pretrain
 from tests.cluster.dying import fit_and_die
@@ -41,7 +41,9 @@ def test_more_workers_than_processors_are_refused():
 def test_a_model_trained_on_a_cluster_is_that_of_one_process(cluster, topics, workers):
     X, y = topics
     alone = SupDeepDocNADE(**OPTIONS).fit(X, y)
-    model = fit_on_cluster(SupDeepDocNADE(**OPTIONS), X, y, {}, address="auto", workers=workers, threads=1)
+    model = fit_on_cluster(
+        SupDeepDocNADE(**OPTIONS), Rows(X, labels=y), None, Run(), address="auto", workers=workers, threads=1
+    )
     near(model, alone)
     np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), atol=1e-4)
 
@@ -84,7 +86,7 @@ def test_a_damaged_shard_is_named_at_once(cluster, tmp_path):
 @pytest.mark.xdist_group("cluster")
 def test_a_shallow_model_stays_here(cluster, topics):
     with pytest.raises(ValueError, match="only the deep models can"):
-        fit_on_cluster(DocNADE(), topics[0], None, {}, address="auto", workers=2)
+        fit_on_cluster(DocNADE(), Rows(topics[0]), None, Run(), address="auto", workers=2)
 
 
 @pytest.mark.slow

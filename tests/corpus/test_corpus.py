@@ -51,7 +51,7 @@ def test_rows_that_are_not_there_are_refused(corpus, rows):
 
 
 def test_counts_of_one_large_shard_stay_on_disk(corpus, monkeypatch):
-    monkeypatch.setattr("pictopic.corpus.rows._IN_MEMORY", 0)
+    monkeypatch.setattr("pictopic.corpus.readers._IN_MEMORY", 0)
     mapped = Corpus.open(corpus.folder)
     base = mapped.X.data
     while base is not None and not isinstance(base, np.memmap):

@@ -1,130 +1,110 @@
-import os
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import sparse
 
-from pictopic import CountsOnDisk
-from pictopic.corpus.rows import MappedRows
+from pictopic import CountsOnDisk, Rows
+from pictopic.corpus.readers import MappedRows
+from pictopic.corpus.rows import check_counts
+
+N, N_WORDS, N_TAGS = 30, 5, 2
 
 
-def write(folder, X, size=3):
-    return CountsOnDisk.write(folder, (X[k : k + size] for k in range(0, X.shape[0], size)), X.shape[1])
+@pytest.fixture(params=["memory", "disk"])
+def given(request, rng, tmp_path):
+    """Counts, features and labels as arrays, and the same as rows."""
+    X = rng.poisson(1, (N, N_WORDS))
+    features, labels = rng.normal(5, 3, (N, 2)).astype(np.float32), np.arange(N) % 3
+    if request.param == "memory":
+        return X, features, labels, Rows(X, features, labels, n_annotation_words=N_TAGS)
+    counts = CountsOnDisk.write(tmp_path, [sparse.csr_array(X[:20]), sparse.csr_array(X[20:])], N_WORDS)
+    np.save(tmp_path / "f.npy", features)
+    mapped = np.load(tmp_path / "f.npy", mmap_mode="r")
+    return X, features, labels, Rows(counts, mapped, labels, n_annotation_words=N_TAGS)
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.data())
-def test_rows_read_are_those_of_the_matrix(tmp_path_factory, data):
-    n, m = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 5))
-    X = sparse.csr_array(np.array(data.draw(st.lists(st.integers(0, 3), min_size=n * m, max_size=n * m))).reshape(n, m))
-    counts = write(tmp_path_factory.mktemp("counts"), X, data.draw(st.integers(1, 4)))
-    rows = np.array(data.draw(st.lists(st.integers(0, n - 1), max_size=12)), dtype=int)
-    assert counts.shape == X.shape
-    np.testing.assert_array_equal(counts[rows].toarray(), X[rows].toarray())
+def test_a_selection_of_a_selection_is_read_from_the_right_rows(given):
+    X, features, labels, rows = given
+    some = rows[10:][[3, 0, 7]]
+    np.testing.assert_array_equal(some.numbers, [13, 10, 17])
+    np.testing.assert_array_equal(some.read().toarray(), X[[13, 10, 17]])
+    np.testing.assert_array_equal(some.read(np.array([2, 0])).toarray(), X[[17, 13]])
+    np.testing.assert_array_equal(some.read_features(slice(1, 2)), features[[10]])
+    np.testing.assert_array_equal(some.labels, labels[[13, 10, 17]])
 
 
-def test_a_folder_without_counts_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"there is no counts\.json"):
-        CountsOnDisk(tmp_path)
+def test_rows_without_tags_have_zeros_there_and_the_others_stay_as_they_were(given):
+    X, _, _, rows = given
+    hidden = rows.without_tags()[[7, 3]].read()
+    np.testing.assert_array_equal(hidden.toarray(), X[[7, 3]] * [1, 1, 1, 0, 0])
+    assert hidden.nnz == np.count_nonzero(X[[7, 3], :3])
+    np.testing.assert_array_equal(rows.read().toarray(), X)
 
 
-def test_a_file_that_was_cut_off_is_found_out(tmp_path):
-    write(tmp_path, sparse.csr_array(np.eye(5, dtype=int)))
-    content = (tmp_path / "counts.npy").read_bytes()
-    (tmp_path / "counts.npy").write_bytes(content[:-1])
-    with pytest.raises(ValueError, match=r"counts\.npy is damaged"):
-        CountsOnDisk(tmp_path)
+def test_rows_of_tags_alone_keep_them(rng):
+    X = rng.poisson(1, (4, 3))
+    np.testing.assert_array_equal(Rows(X, n_annotation_words=3).without_tags().read().toarray(), X)
 
 
-def test_counts_whose_writing_failed_are_no_counts(tmp_path):
-    def blocks():
-        yield sparse.csr_array(np.eye(2, dtype=int))
-        raise RuntimeError("the source broke")
-
-    write(tmp_path, sparse.csr_array(np.eye(5, dtype=int)))
-    with pytest.raises(RuntimeError, match="the source broke"):
-        CountsOnDisk.write(tmp_path, blocks(), 2)
-    with pytest.raises(ValueError, match="holds no counts"):
-        CountsOnDisk(tmp_path)
+def test_which_tags_a_picture_has_is_known_of_rows_without_them_too(given):
+    X, _, _, rows = given
+    np.testing.assert_array_equal(rows.without_tags()[4:9].has_tag(), X[4:9, 3:] > 0)
 
 
-def test_a_block_with_another_number_of_columns_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="3 columns instead of 2"):
-        CountsOnDisk.write(tmp_path, [sparse.csr_array(np.eye(3, dtype=int))], 2)
+def test_words_are_counted_in_the_selected_rows(given):
+    X, _, _, rows = given
+    assert rows[[1, 5]].word_counts().tolist() == X[[1, 5]].sum(axis=0).tolist()
 
 
-@pytest.mark.parametrize(
-    ("name", "place", "value", "message"),
-    [
-        ("indices", 2, 5, "a word is not one of the 5"),
-        ("indices", 0, -1, "a word is not one of the 5"),
-        ("counts", 3, -7, "a count is below 0"),
-        ("indptr", 2, 4_000_000_000, "does not rise from 0 to 5"),
-        ("indptr", 5, 9, "does not rise from 0 to 5"),
-    ],
-)
-@pytest.mark.parametrize("read", [lambda counts: counts.whole(), lambda counts: counts[np.arange(5)]])
-def test_arrays_that_would_lead_out_of_memory_are_refused(tmp_path, name, place, value, message, read):
-    write(tmp_path, sparse.csr_array(np.eye(5, dtype=int)))
-    array = np.load(tmp_path / f"{name}.npy")
-    array[place] = value
-    np.save(tmp_path / f"{name}.npy", array)
-    with pytest.raises(ValueError, match=message):
-        read(CountsOnDisk(tmp_path))
+def test_a_selection_can_be_given_other_labels_and_features(given):
+    X, features, _, rows = given
+    some = rows[[8, 2]]
+    named = some.with_labels(np.array(["a", "b"]))
+    assert named[[1]].labels.tolist() == ["b"]
+    np.testing.assert_array_equal(named[[1]].read().toarray(), X[[2]])
+    np.testing.assert_array_equal(named.read_features(), features[[8, 2]])
+    other = some.with_features(np.array([[1.0], [2.0]]))
+    np.testing.assert_array_equal(other[[1]].read_features(), [[2.0]])
+    assert other.without_features().read_features() is None
 
 
-@pytest.mark.parametrize("meta", ["[]", '{"shape": [5, 5]}', '{"shape": [5, -1], "n_entries": 5}', "[" * 9999])
-def test_a_description_that_makes_no_sense_is_refused(tmp_path, meta):
-    write(tmp_path, sparse.csr_array(np.eye(5, dtype=int)))
-    (tmp_path / "counts.json").write_text(meta)
-    with pytest.raises(ValueError, match=r"counts\.json is damaged"):
-        CountsOnDisk(tmp_path)
+def test_loaded_rows_are_the_same_in_memory(given):
+    X, features, labels, rows = given
+    loaded = rows[[8, 2]].loaded()
+    np.testing.assert_array_equal(loaded.read().toarray(), X[[8, 2]])
+    np.testing.assert_array_equal(loaded.read_features(), features[[8, 2]])
+    assert (loaded.labels.tolist(), loaded.n_annotation_words) == (labels[[8, 2]].tolist(), N_TAGS)
 
 
-def test_a_header_that_is_no_python_literal_is_refused(tmp_path):
-    CountsOnDisk.write(tmp_path, [sparse.csr_array([[1, 2]])], 2)
-    path = tmp_path / "indptr.npy"
-    path.write_bytes(path.read_bytes().replace(b"}", b"]", 1))
-    with pytest.raises(ValueError, match=r"indptr\.npy is damaged"):
-        CountsOnDisk(tmp_path)
+def test_chunks_cover_all_rows_once(given):
+    *_, rows = given
+    chunks = list(rows[:25].chunks(10))
+    assert np.concatenate([np.arange(25)[chunk] for chunk in chunks]).tolist() == list(range(25))
 
 
-def test_a_header_that_claims_more_than_the_file_has_is_refused_before_memory_is_asked_for(tmp_path):
-    write(tmp_path, sparse.csr_array(np.eye(5, dtype=int)))
-    (tmp_path / "counts.json").write_text('{"shape": [5, 5], "n_entries": 200000000000}')
-    with (tmp_path / "counts.npy").open("wb") as file:
-        header = {"descr": "<i4", "fortran_order": False, "shape": (200_000_000_000,)}
-        np.lib.format.write_array_header_1_0(file, header)
-    with pytest.raises(ValueError, match=r"\.npy is damaged"):
-        CountsOnDisk(tmp_path)
+@pytest.mark.parametrize("name", ["labels", "global_features"])
+def test_what_has_another_number_of_rows_is_refused(name):
+    with pytest.raises(ValueError, match=f"X has 2 rows, but {name} has 3"):
+        Rows(np.eye(2, dtype=int), **{name: np.zeros((3, 1))})
 
 
-def test_a_small_file_that_is_cut_off_while_it_is_open_does_no_harm(tmp_path):
-    counts = write(tmp_path, sparse.csr_array(np.eye(5, dtype=int)))
-    for name in ("indptr", "indices", "counts"):
-        (tmp_path / f"{name}.npy").open("rb+").truncate(0)
-    assert counts[[4, 1]].toarray().tolist() == [[0, 0, 0, 0, 1], [0, 1, 0, 0, 0]]
+def test_more_annotation_words_than_columns_are_refused():
+    with pytest.raises(ValueError, match="n_annotation_words=3, but there are 2 columns only"):
+        Rows(np.eye(2, dtype=int), n_annotation_words=3)
 
 
-def test_maps_can_be_made_and_freed_while_others_are_read(tmp_path):
-    np.save(tmp_path / "a.npy", np.zeros((64, 4096), np.float32))
-
-    def read(_):
-        for _ in range(60):
-            assert not MappedRows(np.load(tmp_path / "a.npy", mmap_mode="r"))[np.arange(64)].any()
-        return True
-
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(read, range(8)))
+def test_a_mapped_array_is_read_without_being_held(tmp_path, rng, monkeypatch):
+    monkeypatch.setattr("pictopic.corpus.readers._RELEASE", 100)
+    array = rng.normal(size=(50, 8))
+    np.save(tmp_path / "a.npy", array)
+    mapped = MappedRows(np.load(tmp_path / "a.npy", mmap_mode="r"))
+    for rows in (np.array([4, 2]), slice(10, 20), np.array([4])):
+        np.testing.assert_array_equal(mapped[rows], array[rows])
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
-def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path):
-    write(tmp_path, sparse.csr_array(np.eye(5, dtype=int)))
-    (tmp_path / "indices.npy").unlink()
-    os.mkfifo(tmp_path / "indices.npy")
-    with pytest.raises(ValueError, match=r"indices\.npy is damaged: it is missing"):
-        CountsOnDisk(tmp_path)
+def test_stored_zeros_and_duplicates_are_tidied_in_a_copy():
+    X = sparse.csr_array(sparse.coo_matrix(([2, 0, 3], ([0, 0, 0], [1, 2, 1])), shape=(1, 3)))
+    counts = check_counts(X, "Rows")
+    assert counts.toarray().tolist() == [[0, 5, 0]]
+    assert counts.nnz == 1
+    counts.data[:] = 9
+    assert X.toarray().tolist() == [[0, 5, 0]]

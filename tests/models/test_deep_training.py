@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from pictopic import DeepDocNADE
+from pictopic.corpus.rows import Rows
 from pictopic.models.deep_training import DeepTrainer, InputOptions, TrainingOptions, split_documents
-from pictopic.models.documents import Documents
-from pictopic.models.labels import Labels
+from pictopic.models.inputs import Labels, no_labels
 from pictopic.models.network import Network, parameter_shapes
 from pictopic.models.tree import WordTree
 
@@ -35,7 +35,7 @@ def make_trainer(rng, X, labels=None, features=None, tree=None, activation="tanh
     shapes = parameter_shapes(n_words, (5, 4), n_outputs, n_classes, 0 if features is None else features.shape[1])
     arrays = {name: (0.7 * rng.normal(size=shape)).astype(dtype) for name, shape in shapes.items()}
     network = Network({name: torch.from_numpy(array) for name, array in arrays.items()}, activation, tree)
-    documents = Documents.of(sparse.csr_array(X.astype(np.int32)), features, labels)
+    documents = Rows(X.astype(np.int32), features, no_labels(len(X)) if labels is None else labels)
     return DeepTrainer(network, documents, given, options(**o))
 
 

@@ -4,7 +4,7 @@ from sklearn.base import clone
 
 from pictopic import DeepDocNADE, DocNADE, SupDeepDocNADE, SupDocNADE
 from pictopic.models.estimator import split_held_out
-from pictopic.models.labels import Labels, encode_labels, no_labels
+from pictopic.models.inputs import Labels, encode_labels, no_labels
 
 
 def test_held_out_part_has_the_same_share_of_each_class(rng):

@@ -4,7 +4,7 @@ import torch
 from scipy import sparse
 
 from pictopic.models import softmax_output
-from pictopic.models.labels import Labels
+from pictopic.models.inputs import Labels
 from pictopic.models.parameters import word_frequencies
 from tests.models.test_tree_output import make_options
 from tests.reference import autograd, log_p_words, random_theta
@@ -37,7 +37,7 @@ def test_gradients_equal_autograd(rng, activation, generative, labelled, multi_l
     with torch.no_grad():
         trainer._gradients(np.arange(6), np.random.default_rng(5))
     documents = split(*softmax_output.random_words(trainer.X, np.random.default_rng(5)))
-    _, exact = autograd(theta, documents, *trainer.labels, generative, multi_label, activation, None)
+    _, exact = autograd(theta, documents, trainer.labels, generative, multi_label, activation, None)
     for name, gradient in exact.items():
         size = max(np.abs(gradient).max(initial=0), 1e-8)
         ours = trainer.gradient[name].numpy()
@@ -50,7 +50,7 @@ def test_gradients_with_smoothing_equal_autograd(rng):
         trainer._gradients(np.arange(6), np.random.default_rng(5))
     documents = split(*softmax_output.random_words(trainer.X, np.random.default_rng(5)))
     rates = word_frequencies(np.bincount(np.concatenate(documents), minlength=17))
-    _, exact = autograd(theta, documents, *trainer.labels, 0.1, False, "relu", None, smoothing=0.2, rates=rates)
+    _, exact = autograd(theta, documents, trainer.labels, 0.1, False, "relu", None, smoothing=0.2, rates=rates)
     for name, gradient in exact.items():
         size = np.abs(gradient).max()
         np.testing.assert_allclose(trainer.gradient[name].numpy() / size, gradient / size, atol=1e-5, err_msg=name)
@@ -61,7 +61,7 @@ def test_losses_equal_autograds(rng):
     with torch.no_grad():
         nll, class_loss = trainer._gradients(np.arange(6), np.random.default_rng(5))
     documents = split(*softmax_output.random_words(trainer.X, np.random.default_rng(5)))
-    loss, _ = autograd(theta, documents, *trainer.labels, 0.1, False, "relu", None)
+    loss, _ = autograd(theta, documents, trainer.labels, 0.1, False, "relu", None)
     assert (0.1 * nll + class_loss) / 6 == pytest.approx(loss, rel=1e-5)
 
 

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from pictopic.kernels.elementary import next_random, shuffle
 from pictopic.models import tree_output
-from pictopic.models.labels import Labels
+from pictopic.models.inputs import Labels
 from pictopic.models.parameters import ADAM_BETAS, WORD_RATE, Options
 from pictopic.models.tree import WordTree
 from tests.reference import algorithm_2_as_printed, autograd, log_p_words, random_theta
@@ -71,9 +71,7 @@ def test_gradients_equal_autograd(rng, activation, generative, labelled, multi_l
         rng, activation=activation, generative=generative, labelled=labelled, multi_label=multi_label
     )
     ours = gradients_of(trainer, seed=5)
-    _, exact = autograd(
-        theta, orders_of(trainer, 5), *trainer.labels, generative, multi_label, activation, trainer.tree
-    )
+    _, exact = autograd(theta, orders_of(trainer, 5), trainer.labels, generative, multi_label, activation, trainer.tree)
     for name, gradient in exact.items():
         size = max(np.abs(gradient).max(initial=0), 1e-8)
         np.testing.assert_allclose(getattr(ours, name) / size, gradient / size, atol=1e-5, err_msg=name)
@@ -85,7 +83,7 @@ def test_gradients_with_smoothing_equal_autograd(rng):
     documents = orders_of(trainer, 5)
     counts = np.bincount(np.concatenate(documents), minlength=37)
     rates = 1 / (1 + np.exp(-trainer.tree.base_rates(counts)))
-    _, exact = autograd(theta, documents, *trainer.labels, 0.1, False, "relu", trainer.tree, smoothing=0.2, rates=rates)
+    _, exact = autograd(theta, documents, trainer.labels, 0.1, False, "relu", trainer.tree, smoothing=0.2, rates=rates)
     for name, gradient in exact.items():
         size = np.abs(gradient).max()
         np.testing.assert_allclose(getattr(ours, name) / size, gradient / size, atol=1e-5, err_msg=name)
@@ -116,7 +114,7 @@ def check_against_autograd(n_words, n_hidden, rate, seed):
     # Small weights: near saturation 1 - tanh**2 has few digits left in float32.
     trainer, theta = make_trainer(np.random.RandomState(seed), n_words, n_hidden, 3, rate, scale=0.1, activation="tanh")
     ours = gradients_of(trainer, seed)
-    _, exact = autograd(theta, orders_of(trainer, seed), *trainer.labels, 0.1, False, "tanh", trainer.tree)
+    _, exact = autograd(theta, orders_of(trainer, seed), trainer.labels, 0.1, False, "tanh", trainer.tree)
     largest = max(np.abs(gradient).max(initial=0) for gradient in exact.values())
     for name, gradient in exact.items():
         # Where the terms of a sum cancel, float32 leaves an error of their size, not of the sum's.
@@ -128,7 +126,7 @@ def test_losses_equal_autograds(rng):
     trainer, theta = make_trainer(rng)
     documents = np.arange(6)
     nll, class_loss = trainer._run(0, documents, 5, trainer._gradient(0), 1.0)
-    loss, _ = autograd(theta, orders_of(trainer, 5), *trainer.labels, 0.1, False, "relu", trainer.tree)
+    loss, _ = autograd(theta, orders_of(trainer, 5), trainer.labels, 0.1, False, "relu", trainer.tree)
     assert (0.1 * nll + class_loss) / 6 == pytest.approx(loss, rel=1e-5)
 
 
@@ -137,8 +135,8 @@ def test_algorithm_2_as_printed_differs_from_the_true_gradient(rng):
     tree = WordTree(9, 0)
     words = np.array([3, 1, 4, 1, 5])
     printed = algorithm_2_as_printed(theta, words, 2, 1.0, tree)
-    indicator = np.eye(3)[[2]]
-    _, exact = autograd(theta, [words], indicator, [True], 1.0, False, "relu", tree)
+    labels = Labels(np.eye(3)[[2]], np.array([True]))
+    _, exact = autograd(theta, [words], labels, 1.0, False, "relu", tree)
     for name in ("V", "b", "U", "d"):
         np.testing.assert_allclose(printed[name], exact[name], atol=1e-6)
     for name in ("W", "c"):

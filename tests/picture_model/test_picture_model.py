@@ -190,15 +190,14 @@ def test_topics_tell_what_goes_with_each_class(model):
 
 
 def test_topics_of_several_layers_come_from_gradients(model):
-    from pictopic import SupDeepDocNADE
+    from pictopic import Rows, SupDeepDocNADE
     from pictopic.tasks.explore import class_topics
-    from pictopic.tasks.fitting import Network, Rows
 
     rows, corpus = Rows.of(model.corpus_), model.corpus_
     estimator = SupDeepDocNADE(n_components=(20, 20), n_annotation_words=4, max_iter=60, random_state=0)
     estimator.set_params(dropout=0.0, learning_rate=0.01, validation_fraction=None)
-    estimator.fit(rows.X, corpus.labels, global_features=rows.features)
-    topics = class_topics(Network(estimator), rows, corpus.vocabulary, ["dots", "stripes"], 3, 4, 4)
+    estimator.fit(rows)
+    topics = class_topics(estimator, rows, corpus.vocabulary, ["dots", "stripes"], 3, 4, 4)
     assert topics[0].tags[0][0] == "spots"
     assert topics[1].tags[0][0] == "lines"
 

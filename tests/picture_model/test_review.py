@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pictopic import PictureModel
+from pictopic.tasks.annotate import tag_proba
 from tests.corpus.conftest import write_metadata
 from tests.picture_model.conftest import QUICK, pattern, write_patterns
 
@@ -56,7 +57,7 @@ def test_odd_pictures_have_tags_that_annotate_finds_improbable(deep_model):
 
 def _all_sure(model, names):
     """Calibrated probability of a tag for each picture of the collection, by the pictures themselves."""
-    p = model.network.tag_proba(model._reader.rows(*model.describe(names)[2:4], ()))
+    p = tag_proba(model.estimator_, model._reader.rows(*model.describe(names)[2:4], ()))
     return model._fitted.thresholds.probabilities(p)
 
 

@@ -60,7 +60,7 @@ def test_without_tags_topics_are_told_by_visual_words_and_pictures(plain_model):
 
 
 def test_the_visual_words_are_those_that_a_unit_makes_most_probable(plain_model):
-    V = plain_model.network.estimator.parameters_["V"]  # (words, units); there is one region
+    V = plain_model.estimator_.parameters_["V"]  # (words, units); there is one region
     for own in plain_model.get_topic_info()[:5]:
         assert [word for word, _ in own["Visual_Words"]] == np.argsort(-V[:, own["Topic"]])[:4].tolist()
 
@@ -68,13 +68,13 @@ def test_the_visual_words_are_those_that_a_unit_makes_most_probable(plain_model)
 def test_typical_pictures_are_those_where_a_unit_stands_out_most(plain_model):
     [largest, *_] = plain_model.get_topic_info(n_pictures=4)
     rows = plain_model.corpus_
-    activation = plain_model.network.estimator.transform(rows.X, global_features=rows.global_features)
+    activation = plain_model.estimator_.transform(rows.X, global_features=rows.global_features)
     order = np.argsort(-activation[:, largest["Topic"]])[:4]
     assert largest["Representative_Docs"] == [rows.file_names[row] for row in order]
 
 
 def test_a_network_that_predicts_only_tags_names_no_visual_words(deep_model):
-    assert deep_model.network.predicts_tags_only
+    assert deep_model.estimator_.predicts_tags_only
     assert all(own["Visual_Words"] == [] and own["Representation"] for own in deep_model.get_topic_info())
 
 

@@ -70,17 +70,17 @@ def test_pictures_of_an_update_that_failed_while_learning_are_learnt_by_the_next
     more, work = write_patterns(tmp_path / "more", range(400, 404)), tmp_path / "work"
     expected = loaded(folder).update(more, passes=1)
     model = loaded(folder)
-    weights = model.network.estimator.components_.copy()
+    weights = model.estimator_.components_.copy()
     with monkeypatch.context() as patch:
         patch.setattr("pictopic.picture_model.refit", stopped)
         with pytest.raises(StopError):
             model.update(more, passes=1, folder=work)
     assert len(model.corpus_) == 100
-    np.testing.assert_array_equal(model.network.estimator.components_, weights)
+    np.testing.assert_array_equal(model.estimator_.components_, weights)
     again = loaded(folder).update(more, passes=1, folder=work)
     assert again.corpus_.file_names == expected.corpus_.file_names
     assert again.corpus_.skipped == expected.corpus_.skipped
-    np.testing.assert_array_equal(again.network.estimator.components_, expected.network.estimator.components_)
+    np.testing.assert_array_equal(again.estimator_.components_, expected.estimator_.components_)
 
 
 def test_an_update_stopped_right_after_appending_skips_nothing_when_it_goes_on(folder, tmp_path, monkeypatch):
@@ -183,7 +183,7 @@ def test_learning_that_was_interrupted_goes_on_to_the_same_model(folder, tmp_pat
         more, passes=6, folder=work, run=Run(report=lambda stage, status: epochs.append(status.epoch))
     )
     assert min(epochs) >= 3
-    np.testing.assert_array_equal(again.network.estimator.components_, expected.network.estimator.components_)
+    np.testing.assert_array_equal(again.estimator_.components_, expected.estimator_.components_)
 
 
 def stop_before_learning(monkeypatch, folder, source, work, **options):

@@ -260,7 +260,7 @@ def test_quality_is_the_models(client, learnt):
     assert {own["f"] for own in found["tags"]} == {own.f for own in expected.tags}
     assert found["figures"] == pytest.approx(learnt.figures_)
     assert [own["title"] for own in found["curves"]] == ["Loss of the classes", "Loss of the words"]
-    assert found["curves"][1]["series"][0]["values"] == learnt.network.estimator.history_["nll"]
+    assert found["curves"][1]["series"][0]["values"] == learnt.estimator_.history_["nll"]
     assert found["odd"] == learnt.odd_means
 
 

@@ -1,25 +1,24 @@
 import numpy as np
 from PIL import Image
-from scipy import sparse
 
+from pictopic import Rows
 from pictopic.tasks.explain import contributions, heat_map, overlay
-from pictopic.tasks.fitting import Rows
 from pictopic.words.codebook import Codebook
 from pictopic.words.extract import Extractor, WordOptions
 
 
 def test_contributions_of_a_linear_score_are_its_terms(rng):
     weights = rng.normal(size=6)
-    rows = Rows(sparse.csr_array(np.array([[3, 0, 1, 2, 1, 0]], np.int32)), None, n_annotation_words=2)
-    total, columns, falls = contributions(rows, lambda given: given.X @ weights)
+    rows = Rows([[3, 0, 1, 2, 1, 0]], n_annotation_words=2)
+    total, columns, falls = contributions(rows, lambda given: given.read() @ weights)
     assert columns.tolist() == [0, 2, 3]
     np.testing.assert_allclose(falls, [3 * weights[0], weights[2], 2 * weights[3]])
-    np.testing.assert_allclose(total, rows.X.toarray()[0] @ weights)
+    np.testing.assert_allclose(total, rows.read().toarray()[0] @ weights)
 
 
 def test_features_stay_while_words_are_taken_away():
-    rows = Rows(sparse.csr_array(np.array([[1, 1]], np.int32)), np.array([[7.0]]), n_annotation_words=0)
-    _, _, falls = contributions(rows, lambda given: given.features[:, 0])
+    rows = Rows([[1, 1]], [[7.0]])
+    _, _, falls = contributions(rows, lambda given: given.read_features()[:, 0])
     np.testing.assert_array_equal(falls, 0)
 
 

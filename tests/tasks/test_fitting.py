@@ -2,38 +2,11 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import sparse
 
-from pictopic import Checkpoint, Corpus, SupDeepDocNADE
+from pictopic import Checkpoint, Corpus, Rows, SupDeepDocNADE
 from pictopic.models.run import Run
-from pictopic.tasks.fitting import Rows, fit_everything, known_rows, refit, usable_labels
+from pictopic.tasks.fitting import fit_everything, known_rows, refit, usable_rows
 from pictopic.tasks.splits import choose_parts
-
-
-def rows():
-    X = sparse.csr_array(np.array([[2, 0, 1, 1], [0, 3, 0, 1]], np.int32))
-    return Rows(X, np.array([[1.0], [2.0]]), n_annotation_words=2)
-
-
-def test_hiding_tags_leaves_the_rows_as_they_were():
-    given = rows()
-    hidden = given.without_tags()
-    np.testing.assert_array_equal(hidden.X.toarray(), [[2, 0, 0, 0], [0, 3, 0, 0]])
-    np.testing.assert_array_equal(given.X.toarray(), [[2, 0, 1, 1], [0, 3, 0, 1]])
-    assert hidden.X.nnz == 2
-
-
-def test_rows_of_tags_alone_keep_them():
-    given = Rows(rows().X, None, n_annotation_words=4)
-    np.testing.assert_array_equal(given.without_tags().X.toarray(), given.X.toarray())
-
-
-def test_which_tags_a_picture_has():
-    assert rows().has_tag().tolist() == [[True, True], [False, True]]
-
-
-def test_some_rows_have_their_own_features():
-    assert rows()[np.array([1])].features.tolist() == [[2.0]]
 
 
 def tagged(tmp_path, lines, **options):
@@ -43,7 +16,7 @@ def tagged(tmp_path, lines, **options):
 
 
 def test_labels_of_one_class_are_no_labels(tmp_path):
-    assert usable_labels(tagged(tmp_path, ["tags,label", "a,x", "b,x"])) is None
+    assert usable_rows(tagged(tmp_path, ["tags,label", "a,x", "b,x"])).labels is None
 
 
 @pytest.mark.parametrize(
@@ -73,10 +46,10 @@ def learnt(tmp_path, n=90, **options):
 
 def test_all_rows_are_learnt_from_as_often_as_was_best(tmp_path):
     corpus, fitted = learnt(tmp_path)
-    scores = fitted.network.estimator.history_["validation_score"]
-    again = SupDeepDocNADE(**fitted.network.estimator.get_params())
+    scores = fitted.estimator.history_["validation_score"]
+    again = SupDeepDocNADE(**fitted.estimator.get_params())
     again.set_params(max_iter=int(np.argmax(scores)) + 1, validation_fraction=None).fit(corpus.X, corpus.labels)
-    np.testing.assert_array_equal(again.parameters_["U"], fitted.network.estimator.parameters_["U"])
+    np.testing.assert_array_equal(again.parameters_["U"], fitted.estimator.parameters_["U"])
 
 
 def test_what_is_told_of_held_out_rows_comes_from_a_network_that_has_not_seen_them(tmp_path):
@@ -85,19 +58,19 @@ def test_what_is_told_of_held_out_rows_comes_from_a_network_that_has_not_seen_th
     np.testing.assert_array_equal(fitted.held_out.rows, held_out)
     right = np.array(fitted.head.classes)[fitted.held_out.class_proba.argmax(axis=1)] == corpus.labels[held_out]
     assert fitted.figures["classes"] == np.mean(right)
-    now = fitted.head.predict_proba(fitted.network.represent(Rows.of(corpus)[held_out]))
+    now = fitted.head.predict_proba(fitted.estimator.transform(Rows.of(corpus)[held_out]))
     assert not np.array_equal(now, fitted.held_out.class_proba)
 
 
 def test_going_on_keeps_what_was_known_of_held_out_rows(tmp_path):
     corpus, fitted = learnt(tmp_path)
     told, figures = fitted.held_out.class_proba.copy(), dict(fitted.figures)
-    before = fitted.network.estimator.parameters_["U"].copy()
+    before = fitted.estimator.parameters_["U"].copy()
     again = refit(fitted, corpus, passes=3)
     np.testing.assert_array_equal(again.held_out.class_proba, told)
     assert again.figures == figures
-    assert not np.array_equal(again.network.estimator.parameters_["U"], before)
-    assert (again.network.estimator.max_iter, again.network.estimator.warm_start) == (30, False)
+    assert not np.array_equal(again.estimator.parameters_["U"], before)
+    assert (again.estimator.max_iter, again.estimator.warm_start) == (30, False)
 
 
 def test_a_new_class_wants_a_new_model(tmp_path):
@@ -126,8 +99,8 @@ def test_after_an_interruption_the_trial_answers(tmp_path, monkeypatch):
     monkeypatch.setattr(SupDeepDocNADE, "_validator", lambda self, *arguments: impatient)
     with pytest.warns(UserWarning, match="the model of epoch 2"):
         corpus, fitted = learnt(tmp_path)
-    assert fitted.network.estimator.history_["validation_score"] == [-3.0, -1.0, -2.0]
-    Z = fitted.network.represent(Rows.of(corpus)[fitted.held_out.rows])
+    assert fitted.estimator.history_["validation_score"] == [-3.0, -1.0, -2.0]
+    Z = fitted.estimator.transform(Rows.of(corpus)[fitted.held_out.rows])
     np.testing.assert_array_equal(fitted.head.predict_proba(Z), fitted.held_out.class_proba)
 
 
@@ -140,8 +113,8 @@ def test_a_time_limit_is_not_taken_for_an_interruption(tmp_path):
         fitted = fit_everything(
             corpus, kind="deep", random_state=0, n_jobs=1, verbose=0, options=None, run=Run(max_minutes=1.0)
         )
-    assert len(fitted.network.estimator.history_["validation_score"]) == 2
-    assert fitted.network.estimator.best_validation_score_ is None  # nothing was held out from the final one
+    assert len(fitted.estimator.history_["validation_score"]) == 2
+    assert fitted.estimator.best_validation_score_ is None  # nothing was held out from the final one
 
 
 # ---- stopped and resumed ---------------------------------------------------------------------------------------------
@@ -175,8 +148,8 @@ def fit_with(corpus, kind, run=None):
 
 
 def assert_same(one, two):
-    for name, array in one.network.estimator._get_arrays().items():
-        np.testing.assert_array_equal(array, two.network.estimator._get_arrays()[name], err_msg=name)
+    for name, array in one.estimator._get_arrays().items():
+        np.testing.assert_array_equal(array, two.estimator._get_arrays()[name], err_msg=name)
     assert one.figures == two.figures
     np.testing.assert_array_equal(one.held_out.class_proba, two.held_out.class_proba)
     assert (one.head.name, one.head.scores) == (two.head.name, two.head.scores)
@@ -212,9 +185,9 @@ def test_a_fit_can_be_finished_with_the_best_model_so_far(tmp_path, monkeypatch,
             fit_with(corpus, "deep", run)
     monkeypatch.setattr("pictopic.models.training._minibatches", None)
     fitted = fit_with(corpus, "deep", Run(run.checkpoint, finish=True))
-    from_trial = fitted.network.estimator.best_validation_score_ is not None or stop == "trial, first pass"
+    from_trial = fitted.estimator.best_validation_score_ is not None or stop == "trial, first pass"
     assert from_trial == (stop != "final, later")
-    assert fitted.head.predict_proba(fitted.network.represent(Rows.of(corpus))).shape == (90, 2)
+    assert fitted.head.predict_proba(fitted.estimator.transform(Rows.of(corpus))).shape == (90, 2)
 
 
 def test_without_a_checkpoint_nothing_can_be_finished(tmp_path):

@@ -3,9 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from pictopic import DeepDocNADE, DocNADE
+from pictopic import DeepDocNADE, DocNADE, Rows
 from pictopic.tasks import likelihood
-from pictopic.tasks.fitting import Network, Rows
 from pictopic.tasks.likelihood import compare_with_unigram, log_likelihood_per_word, odd_means, unigram_log_proba
 
 X = np.array([[3, 1, 0, 1], [0, 1, 3, 1], [2, 1, 0, 1], [0, 2, 2, 0]] * 5)
@@ -15,7 +14,7 @@ ONE_WORD = np.vstack([np.eye(4, dtype=int), np.zeros((1, 4), int)])
 @pytest.mark.parametrize("kind", [DocNADE, DeepDocNADE])
 def test_a_picture_of_one_word_is_as_probable_as_the_word(kind):
     estimator = kind(n_components=4, max_iter=5, random_state=0).fit(X)
-    found = log_likelihood_per_word(Network(estimator), Rows(ONE_WORD, None, 0))
+    found = log_likelihood_per_word(estimator, Rows(ONE_WORD))
     expected = np.log(estimator.next_word_proba(np.zeros((1, 4), int))[0])
     assert np.allclose(found[:4], expected, atol=1e-5)
     assert np.isnan(found[4])
@@ -23,17 +22,17 @@ def test_a_picture_of_one_word_is_as_probable_as_the_word(kind):
 
 def test_it_is_a_mean_over_the_words_and_always_the_same():
     estimator = DocNADE(n_components=4, max_iter=5, random_state=0).fit(X)
-    found = log_likelihood_per_word(Network(estimator), Rows(X, None, 0))
-    assert "visual words" in odd_means(Network(estimator))
+    found = log_likelihood_per_word(estimator, Rows(X))
+    assert "visual words" in odd_means(estimator)
     assert np.exp(-found).max() < 20  # of four words: not a sum over them
-    assert np.array_equal(found, log_likelihood_per_word(Network(estimator), Rows(X, None, 0)))
+    assert np.array_equal(found, log_likelihood_per_word(estimator, Rows(X)))
 
 
 def test_where_only_tags_are_predicted_it_is_the_mean_over_the_tags():
     options = {"n_annotation_words": 2, "split": "pictures_first", "max_iter": 5, "random_state": 0}
     estimator = DeepDocNADE(n_components=4, **options).fit(X)
-    found = log_likelihood_per_word(Network(estimator), Rows(X[:4], None, 2))
-    assert "tags, given the picture" in odd_means(Network(estimator))
+    found = log_likelihood_per_word(estimator, Rows(X[:4], n_annotation_words=2))
+    assert "tags, given the picture" in odd_means(estimator)
     pictures = X[:4] * [1, 1, 0, 0]
     p = estimator.next_word_proba(pictures, columns=[2, 3])
     log_p = np.log(p / p.sum(axis=1, keepdims=True))
@@ -62,8 +61,8 @@ def unigram_by_loops(train, held_out):
 
 
 def compare(estimator, held_out, n_annotation_words=0):
-    rows = [Rows(np.asarray(own), None, n_annotation_words) for own in (held_out, X)]
-    return compare_with_unigram(Network(estimator), *rows)
+    rows = [Rows(own, n_annotation_words=n_annotation_words) for own in (held_out, X)]
+    return compare_with_unigram(estimator, *rows)
 
 
 @pytest.mark.parametrize("kind", [DocNADE, DeepDocNADE])

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from pictopic import DeepDocNADE
+from pictopic import DeepDocNADE, Rows
 from pictopic.tasks.annotate import TagThresholds
-from pictopic.tasks.fitting import Fitted, Network, Rows
+from pictopic.tasks.fitting import Fitted
 from pictopic.tasks.missing import suggest
 
 N_TAGS = 5
@@ -20,14 +20,14 @@ def rows() -> Rows:
     tags = np.minimum(tags, 1)
     tags[12] = 0  # of kind 2: missing
     tags[13] = [0, 1, 0, 1, 0]  # of kind 3: 1 is wrong
-    return Rows(np.hstack([words, tags]), None, N_TAGS)
+    return Rows(np.hstack([words, tags]), n_annotation_words=N_TAGS)
 
 
 @pytest.fixture(scope="module")
 def fitted(rows) -> Fitted:
     options = {"n_annotation_words": N_TAGS, "split": "pictures_first", "max_iter": 30, "random_state": 0}
-    network = Network(DeepDocNADE(n_components=16, **options).fit(rows.X))
-    return Fitted(network, None, TagThresholds(1.5, np.linspace(0, 1, N_TAGS), np.full(N_TAGS, 0.5)), {})
+    estimator = DeepDocNADE(n_components=16, **options).fit(rows)
+    return Fitted(estimator, None, TagThresholds(1.5, np.linspace(0, 1, N_TAGS), np.full(N_TAGS, 0.5)), {})
 
 
 def test_a_tag_that_was_forgotten_is_found(fitted, rows):
@@ -43,9 +43,9 @@ def _one_by_one(fitted, rows, tag):
     """Row and probability of all pictures, each asked about alone."""
     found = []
     for row in range(len(rows)):
-        counts = rows.X[[row]].toarray()
+        counts = rows[[row]].read().toarray()
         counts[:, -N_TAGS:] = 0
-        p = fitted.network.estimator.next_word_proba(counts)[0, -N_TAGS:]
+        p = fitted.estimator.next_word_proba(counts)[0, -N_TAGS:]
         p = fitted.thresholds.probabilities(p / p.sum())[tag]
         found.append((row, p))
     return found
@@ -78,14 +78,14 @@ def test_no_more_are_kept_than_wanted(fitted, rows):
 
 
 def test_without_thresholds_it_is_the_share_among_the_tags(fitted, rows):
-    raw = Fitted(fitted.network, None, None, {})
+    raw = Fitted(fitted.estimator, None, None, {})
     row, p = suggest(raw, rows).missing.of(2)[0]
-    counts = rows.X[[row]].toarray() * ([1] * N_TAGS + [0] * N_TAGS)
-    expected = raw.network.estimator.next_word_proba(counts)[0, -N_TAGS:]
+    counts = rows[[row]].read().toarray() * ([1] * N_TAGS + [0] * N_TAGS)
+    expected = raw.estimator.next_word_proba(counts)[0, -N_TAGS:]
     assert p == pytest.approx(expected[2] / expected.sum(), abs=1e-5)
 
 
 @pytest.mark.parametrize(("columns", "n_tags"), [(slice(0, N_TAGS), 0), (slice(N_TAGS, None), N_TAGS)])
 def test_without_tags_or_without_pictures_nothing_can_be_said(fitted, rows, columns, n_tags):
     with pytest.raises(ValueError, match="the collection"):
-        suggest(fitted, Rows(rows.X[:, columns], None, n_tags))
+        suggest(fitted, Rows(rows.read()[:, columns], n_annotation_words=n_tags))

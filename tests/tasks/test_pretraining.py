@@ -63,8 +63,8 @@ def test_what_was_written_is_what_a_model_starts_from(tmp_path):
     np.testing.assert_array_equal(again.components_, model.components_)
     options = {"learning_rate": 1e-12, "max_iter": 1, "averaging": None, "weight_decay": 0.0}
     fitted = fit_everything(corpus, kind="auto", random_state=0, n_jobs=1, verbose=0, init=again, options=options)
-    np.testing.assert_allclose(fitted.network.estimator.components_, model.components_, atol=1e-6)
-    assert fitted.network.estimator.classes_.tolist() == ["kind0", "kind1"]
+    np.testing.assert_allclose(fitted.estimator.components_, model.components_, atol=1e-6)
+    assert fitted.estimator.classes_.tolist() == ["kind0", "kind1"]
 
 
 def test_other_words_are_refused(tmp_path):
@@ -86,9 +86,9 @@ def test_a_shallow_model_is_no_start(tmp_path):
 def test_where_there_are_classes_only_rows_with_one_are_learnt_from_again(tmp_path):
     corpus, seen = make(tmp_path / "a"), []
 
-    def fit(estimator, X, y, arguments):
-        seen.append(list(y))
-        return estimator.fit(X, y, **arguments)
+    def fit(estimator, rows, held_out, run):
+        seen.append(list(rows.labels))
+        return estimator.fit(rows, X_val=held_out, run=run)
 
     options = {"max_iter": 1}
     init = pretrain(corpus, **QUICK)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pictopic.corpus.rows import MappedRows, RowsInParts
+from pictopic.corpus.readers import MappedRows, RowsInParts
 from pictopic.tasks import candidates as candidates_module
 from pictopic.tasks import retrieve
 from pictopic.tasks.retrieve import Index
@@ -205,7 +205,7 @@ def test_number_of_the_bad_row_counts_all_blocks(monkeypatch):
 
 
 def test_what_was_saved_finds_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr("pictopic.corpus.rows._IN_MEMORY", 0)  # as if it were large
+    monkeypatch.setattr("pictopic.corpus.readers._IN_MEMORY", 0)  # as if it were large
     vectors, queries = made(300, 16), made(20, 16, seed=1)
     index = Index.build(vectors)
     index.save(tmp_path / "index")
@@ -217,7 +217,7 @@ def test_what_was_saved_finds_the_same(tmp_path, monkeypatch):
 
 
 def test_an_index_that_is_built_in_a_folder_is_mapped_and_saved(tmp_path, monkeypatch):
-    monkeypatch.setattr("pictopic.corpus.rows._IN_MEMORY", 0)  # as if it were large
+    monkeypatch.setattr("pictopic.corpus.readers._IN_MEMORY", 0)  # as if it were large
     vectors = made(50, 8)
     index = Index.build(vectors, folder=tmp_path / "index")
     assert isinstance(index.vectors.base, np.memmap)

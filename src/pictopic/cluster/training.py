@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from pictopic.cluster.connection import connected
+from pictopic.corpus.rows import Rows
 from pictopic.models.deep_model import DeepModel
 from pictopic.models.run import Run
 
@@ -123,29 +124,19 @@ def fair_threads(processors: Iterable[float], workers: int) -> int:
 
 def fit_on_cluster(
     estimator: Any,
-    X: Any,
-    y: Any,
-    arguments: dict[str, Any],
+    rows: Rows,
+    held_out: Rows | None,
+    run: Run,
     *,
     address: str,
     workers: int,
     threads: int | None = None,
 ) -> Any:
     """Fit an estimator on a cluster: what `tasks.fitting` takes as `fit`.  The data go through Ray's store."""
-    arguments = dict(arguments)
-    if arguments.get("run") is not None:
-        arguments["run"] = arguments["run"].for_workers()
     return run_together(
-        _fit,
-        estimator,
-        X,
-        y,
-        arguments,
-        workers=workers,
-        threads=threads,
-        gpu=_gpu(estimator),
-        address=address,
-    )
+        _fit, estimator, rows.loaded(), held_out and held_out.loaded(), run.for_workers(),
+        workers=workers, threads=threads, gpu=_gpu(estimator), address=address,
+    )  # fmt: skip
 
 
 def fit_rows_on_cluster(
@@ -175,8 +166,8 @@ def _gpu(estimator: Any) -> bool:
     return estimator.device != "cpu"
 
 
-def _fit(threads: int, estimator: Any, X: Any, y: Any, arguments: dict[str, Any]) -> Any:
-    return _without_machine(estimator.set_params(n_jobs=threads).fit(X, y, **arguments))
+def _fit(threads: int, estimator: Any, rows: Rows, held_out: Rows | None, run: Run) -> Any:
+    return _without_machine(estimator.set_params(n_jobs=threads).fit(rows, X_val=held_out, run=run))
 
 
 def _fit_rows(

@@ -19,7 +19,7 @@ from pictopic.corpus.edit import EditMixin
 from pictopic.corpus.export import export
 from pictopic.corpus.features_file import read_features
 from pictopic.corpus.pieces import Workers, in_processes
-from pictopic.corpus.rows import CountsInParts, DenseRows, RowReader, RowsInParts
+from pictopic.corpus.readers import CountsInParts, DenseRows, RowReader, RowsInParts
 from pictopic.corpus.source import Source, read_source
 from pictopic.corpus.splits import labels_as_y, rows_by_value, split_rows
 from pictopic.corpus.stages import Progress, Settings, silent

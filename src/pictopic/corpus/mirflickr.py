@@ -16,7 +16,7 @@ from scipy import sparse
 from pictopic.corpus.counts_files import read_words
 from pictopic.corpus.listing import Counts, Listing, Source
 from pictopic.corpus.npy import map_npy
-from pictopic.corpus.rows import MappedRows
+from pictopic.corpus.readers import MappedRows
 
 _MAX_SIDE = 100_000_000  # rows or columns of the tags
 _PARTS = ("labelled", "unlabelled")

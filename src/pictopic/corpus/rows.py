@@ -1,319 +1,241 @@
-"""Counts and features that are read row by row: the interface of what models train from, and matrices on disk."""
+"""Rows: the one container of documents that estimators and tasks read from."""
 
 from __future__ import annotations
 
-import json
-import mmap
-import threading
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
-from pathlib import Path
-from typing import Any, ClassVar
-from weakref import WeakSet
+import copy
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
-from pictopic.corpus.npy import NpyWriter
-from pictopic.files import read_json, write_text
+from pictopic.corpus.readers import CountsInParts, DenseRows, MappedRows, RowReader, RowsInParts
 
-_META = "counts.json"
-_ARRAYS = {"indptr": "<i8", "indices": "<i4", "counts": "<i4"}
-
-# Bytes up to which an array is read instead of mapped.  A mapped file that somebody cuts off kills the process by
-# SIGBUS, and what is in memory cannot change after it was checked.
-_IN_MEMORY = 16 << 20
-_RELEASE = 4 << 20  # bytes read from maps before their pages are given back; Linux maps 64 KB for each row touched
+if TYPE_CHECKING:
+    from pictopic.corpus.corpus import Corpus
 
 
-class DenseRows(ABC):
-    """An array of which any rows can be read, in any order; it need not fit into memory."""
+class Rows:
+    """Documents: their words, global features and labels, read from memory or disk when they are needed.
 
-    shape: tuple[int, ...]
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return len(self.shape)
-
-    @abstractmethod
-    def __getitem__(self, rows: np.ndarray | slice) -> np.ndarray:
-        """The rows with these numbers, in this order."""
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.asarray(self[np.arange(len(self))], dtype=dtype)
-
-
-class MappedRows(DenseRows):
-    """Rows of a mapped array, read without keeping what was read in memory.
+    All estimators take one as X.  A selection of rows is a list of numbers: nothing is copied.
 
     Parameters
     ----------
-    array : numpy.memmap
-        Of one or more dimensions; or an array in memory, where there is nothing to map.
+    counts : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+    global_features : {array-like, DenseRows} of shape (n_documents, n_features), optional
+        NaN where a picture has none.
+    labels : sequence of length n_documents, optional
+        As estimators take y; or anything else with one entry per document that an array of numbers selects from.
+    n_annotation_words : int, default=0
+        So many of the last columns are annotation words (tags).
 
     Examples
     --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from pictopic.corpus.rows import MappedRows
-    >>> path = tempfile.mkdtemp() + "/features.npy"
-    >>> np.save(path, np.arange(6).reshape(3, 2))
-    >>> MappedRows(np.load(path, mmap_mode="r"))[[2, 0]].tolist()
-    [[4, 5], [0, 1]]
+    >>> from pictopic import Rows
+    >>> rows = Rows([[2, 0, 1], [0, 3, 0], [1, 1, 1]], labels=["sea", "city", "sea"], n_annotation_words=1)
+    >>> selection = rows[[2, 1]]
+    >>> selection.read().toarray().tolist(), selection.labels.tolist()
+    ([[1, 1, 1], [0, 3, 0]], ['sea', 'city'])
+    >>> selection.has_tag().tolist(), selection.without_tags().read().toarray().tolist()
+    ([[True], [False]], [[1, 1, 0], [0, 3, 0]])
     """
 
-    _mapped: ClassVar[WeakSet[MappedRows]] = WeakSet()
-    _lock: ClassVar[threading.RLock] = threading.RLock()  # reentrant: a map may be freed while one thread holds it
-    _read: ClassVar[int] = 0  # bytes, from all of them
+    CHUNK = 512  # rows that are read at a time
 
-    def __init__(self, array: np.ndarray):
-        self.array, self.shape = array, array.shape
-        if isinstance(array, np.memmap) and getattr(array, "_mmap", None) is not None:
-            with self._lock:
-                self._mapped.add(self)
-
-    def __getitem__(self, rows: np.ndarray | slice) -> np.ndarray:
-        found = np.array(self.array[rows])
-        # Pages that were touched count as the process's memory until they are given back; they stay in the system's
-        # cache.  A reader cannot know which ones it needs again.  All maps together: a corpus has hundreds.
-        with self._lock:
-            MappedRows._read += found.nbytes
-            if MappedRows._read > _RELEASE:
-                MappedRows._read = 0
-                for other in list(self._mapped):
-                    other.array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
-        return found
-
-
-class RowReader(ABC):
-    """Counts from which any rows can be read, in any order; they need not fit into memory.
-
-    `fit` and all methods that take X take one, too.  A scipy CSR array does the same and needs no reader.
-    """
-
-    shape: tuple[int, int]
-
-    @abstractmethod
-    def __getitem__(self, rows: np.ndarray) -> sparse.csr_array:
-        """Counts of the rows with these numbers, in this order: whole numbers from 0 on, as int32."""
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-
-class CountsOnDisk(RowReader):
-    """A CSR matrix in a folder, mapped into memory: only the rows that are asked for are read.
-
-    Parameters
-    ----------
-    folder : path
-        As `write` made it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from scipy import sparse
-    >>> from pictopic.corpus.rows import CountsOnDisk
-    >>> blocks = (sparse.csr_array([[2, 0, 1], [0, 1, k]]) for k in range(3))
-    >>> folder = tempfile.mkdtemp()
-    >>> counts = CountsOnDisk.write(folder, blocks, n_words=3)
-    >>> counts.shape
-    (6, 3)
-    >>> counts[[5, 0]].toarray().tolist()
-    [[0, 1, 2], [2, 0, 1]]
-    """
-
-    def __init__(self, folder: str | Path):
-        self.folder = folder = Path(folder)
-        if not (folder / _META).is_file():
-            raise ValueError(f"{folder} holds no counts: there is no {_META} in it")
-        meta = read_json(folder / _META)
-        shape, n_entries = meta.get("shape"), meta.get("n_entries")
-        if not (isinstance(shape, list) and len(shape) == 2 and all(_is_size(value) for value in (*shape, n_entries))):
-            raise ValueError(f"{folder / _META} is damaged: shape or n_entries is missing or wrong")
-        self.shape, n_entries = (int(shape[0]), int(shape[1])), int(meta["n_entries"])
-        sizes = (self.shape[0] + 1, n_entries, n_entries)
-        self.indptr, self.indices, self.counts = (
-            map_rows(folder / f"{name}.npy", (size,), dtype)
-            for (name, dtype), size in zip(_ARRAYS.items(), sizes, strict=True)
-        )
-        ends = self.indptr.array
-        if ends[0] != 0 or ends[-1] != n_entries or (np.diff(ends) < 0).any():
-            raise ValueError(f"{folder / 'indptr.npy'} is damaged: it does not rise from 0 to {n_entries}")
+    def __init__(self, counts: Any, global_features: Any = None, labels: Any = None, *, n_annotation_words: int = 0):
+        self._counts = counts if isinstance(counts, RowReader) else check_counts(sparse.csr_array(counts), "Rows")
+        n_words = self._counts.shape[1]
+        if not 0 <= n_annotation_words <= n_words:
+            raise ValueError(f"n_annotation_words={n_annotation_words}, but there are {n_words} columns only")
+        self.n_annotation_words = n_annotation_words
+        self._numbers: np.ndarray | None = None  # of the rows that are selected; None: all
+        self._is_without_tags = False
+        self._features = self._of_length("global_features", _check_features(global_features))
+        self._labels = self._of_length("labels", np.asarray(labels) if isinstance(labels, list | tuple) else labels)
 
     @classmethod
-    def write(cls, folder: str | Path, blocks: Iterable[sparse.csr_array], n_words: int) -> CountsOnDisk:
-        """Write blocks of rows, one after the other, and open what was written.
+    def of(cls, corpus: Corpus) -> Rows:
+        """All rows of a corpus."""
+        n = corpus.vocabulary.n_annotation_words
+        return cls(corpus.counts, corpus.global_features, corpus.labels, n_annotation_words=n)
 
-        Parameters
-        ----------
-        folder : path
-            Made if it does not exist.
-        blocks : iterable of csr_array of shape (any, n_words)
-            Held in memory one at a time.
-        n_words : int
+    def _changed(self, **attributes: Any) -> Rows:
+        rows = copy.copy(self)
+        vars(rows).update(attributes)
+        return rows
 
-        Returns
-        -------
-        CountsOnDisk
-        """
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / _META).unlink(missing_ok=True)  # until all is written, this is not a matrix
-        n_rows = n_entries = 0
-        with ExitStack() as stack:
-            files = {
-                name: stack.enter_context(NpyWriter(folder / f"{name}.npy", dtype)) for name, dtype in _ARRAYS.items()
-            }
-            files["indptr"].append(np.zeros(1))
-            for block in blocks:
-                part = sparse.csr_array(block)
-                if part.shape[1] != n_words:
-                    raise ValueError(f"a block has {part.shape[1]} columns instead of {n_words}")
-                part.sum_duplicates()
-                files["indptr"].append(part.indptr[1:] + np.int64(n_entries))
-                files["indices"].append(part.indices)
-                files["counts"].append(part.data)
-                n_rows, n_entries = n_rows + part.shape[0], n_entries + part.nnz
-        write_text(folder / _META, json.dumps({"shape": [n_rows, n_words], "n_entries": n_entries}) + "\n")
-        return cls(folder)
+    def __len__(self) -> int:
+        return self._counts.shape[0] if self._numbers is None else len(self._numbers)
 
-    def __getitem__(self, rows: np.ndarray) -> sparse.csr_array:
-        rows = np.asarray(rows, dtype=np.int64)
-        starts, ends = self.indptr[rows], self.indptr[rows + 1]
-        indptr = np.concatenate([[0], np.cumsum(ends - starts)])
-        # Where each entry of the answer lies on disk.
-        places = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], ends - starts)
-        index_type = np.int32 if indptr[-1] < 2**31 else np.int64
-        counts, indices = self._checked(self.counts[places], self.indices[places])
-        return sparse.csr_array((counts, indices, indptr.astype(index_type)), shape=(len(rows), self.shape[1]))
+    def __getitem__(self, indices: np.ndarray | Sequence[int] | slice) -> Rows:
+        return self._changed(_numbers=self.numbers[indices if isinstance(indices, slice) else np.asarray(indices)])
 
-    def whole(self) -> sparse.csr_array:
-        """All rows as one matrix whose arrays stay on disk until they are used, if they are large."""
-        counts, indices = self._checked(self.counts.array, self.indices.array)
-        return sparse.csr_array((counts, indices, np.asarray(self.indptr.array)), shape=self.shape)
+    @property
+    def numbers(self) -> np.ndarray:
+        """Numbers of these rows in the whole."""
+        return np.arange(self._counts.shape[0]) if self._numbers is None else self._numbers
 
-    def _checked(self, counts: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What was read, if it is safe: compiled code uses the indices as places in memory."""
-        if len(indices) and not (indices.min() >= 0 and indices.max() < self.shape[1]):
-            raise ValueError(f"{self.folder / 'indices.npy'} is damaged: a word is not one of the {self.shape[1]}")
-        if len(counts) and counts.min() < 0:
-            raise ValueError(f"{self.folder / 'counts.npy'} is damaged: a count is below 0")
-        return counts, indices
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of words."""
+        return len(self), self._counts.shape[1]
+
+    @property
+    def n_visual(self) -> int:
+        """Number of columns of visual words."""
+        return self.shape[1] - self.n_annotation_words
+
+    @property
+    def n_global_features(self) -> int:
+        """Number of global features, 0 without."""
+        return 0 if self._features is None else self._features.shape[1]
+
+    @property
+    def labels(self) -> Any:
+        """Labels of these rows, or None."""
+        return self._labels if self._labels is None or self._numbers is None else self._labels[self._numbers]
+
+    def with_labels(self, labels: Any) -> Rows:
+        """The same rows with other labels, one for each."""
+        return self._as_a_whole()._changed(_labels=self._of_length("labels", labels))
+
+    def with_features(self, global_features: Any) -> Rows:
+        """The same rows with other global features, a row for each."""
+        features = self._of_length("global_features", _check_features(global_features))
+        return self._as_a_whole()._changed(_features=features)
+
+    def without_features(self) -> Rows:
+        """The same rows, without global features."""
+        return self._changed(_features=None)
+
+    def loaded(self) -> Rows:
+        """The same rows in memory, to be sent elsewhere."""
+        n = self.n_annotation_words
+        return Rows(self.read(), self.read_features(), self.labels, n_annotation_words=n)
+
+    def _as_a_whole(self) -> Rows:
+        """The selected rows as all there are, so that something else can be given to them."""
+        numbers = self._numbers
+        if numbers is None:
+            return self
+        counts, features = self._counts, self._features
+        is_read = isinstance(counts, RowReader)
+        return self._changed(
+            _counts=CountsInParts([counts], self.shape[1], numbers) if is_read else counts[numbers],
+            _features=RowsInParts([features], numbers) if isinstance(features, DenseRows)
+            else None if features is None else features[numbers],
+            _labels=self.labels,
+            _numbers=None,
+        )  # fmt: skip
+
+    def _of_length(self, name: str, values: Any) -> Any:
+        if values is not None and len(values) != len(self):
+            raise ValueError(f"X has {len(self)} rows, but {name} has {len(values)}")
+        return values
+
+    def without_tags(self) -> Rows:
+        """The same pictures as one would meet them: without tags; but if there are only tags, with them."""
+        return self._changed(_is_without_tags=self.n_visual > 0)
+
+    def has_tag(self) -> np.ndarray:
+        """Which tags each picture has, (n, n_annotation_words)."""
+        X = self._changed(_is_without_tags=False).read()
+        return np.asarray(X[:, self.n_visual :].toarray() > 0)
+
+    def word_counts(self) -> np.ndarray:
+        """How often each word occurs, (n_words,)."""
+        total = np.zeros(self.shape[1], np.int64)
+        for chunk in self.chunks():
+            total += np.asarray(self.read(chunk).sum(axis=0, dtype=np.int64))
+        return total
+
+    def read(self, batch: np.ndarray | slice = slice(None)) -> sparse.csr_array:
+        """Counts of the rows with these places among the selected ones, by default of all."""
+        is_whole = self._numbers is None and isinstance(batch, slice) and batch == slice(None)
+        if is_whole and not isinstance(self._counts, RowReader):
+            X = self._counts
+        else:
+            X = self._counts[self._numbers_of(batch)]
+        return _first_columns(X, self.n_visual) if self._is_without_tags else X
+
+    def read_features(self, batch: np.ndarray | slice = slice(None)) -> np.ndarray | None:
+        """Global features of the same rows as float32, or None if there are none."""
+        if self._features is None:
+            return None
+        numbers = self._numbers_of(batch)
+        features = np.asarray(self._features[numbers], np.float32)
+        infinite = np.argwhere(np.isinf(features))
+        if infinite.size:
+            row, column = infinite[0]
+            raise ValueError(f"global_features has infinity in row {numbers[row]}, column {column}")
+        return features
+
+    def _numbers_of(self, batch: np.ndarray | slice) -> np.ndarray:
+        if self._numbers is not None:
+            return self._numbers[batch]
+        return np.arange(*batch.indices(len(self))) if isinstance(batch, slice) else np.asarray(batch)
+
+    def chunks(self, size: int = CHUNK) -> Iterator[slice]:
+        """Slices of at most `size` rows."""
+        return (slice(start, min(start + size, len(self))) for start in range(0, len(self), size))
 
 
-def _is_size(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**48
+def _check_features(global_features: Any) -> np.ndarray | DenseRows | None:
+    if isinstance(global_features, np.memmap) and getattr(global_features, "_mmap", None) is not None:
+        global_features = MappedRows(global_features)  # it may be larger than memory
+    elif global_features is not None and not isinstance(global_features, DenseRows):
+        global_features = np.asarray(global_features)
+    if global_features is not None and global_features.ndim != 2:
+        raise ValueError(f"global_features must have two dimensions, got {global_features.ndim}")
+    return global_features
 
 
-def map_rows(path: Path, shape: tuple[int, ...], dtype: str) -> MappedRows:
-    """The array in a ``.npy`` file, mapped or, if it is small, read; a ValueError if it is not of this shape and kind.
+def _first_columns(X: sparse.csr_array, n_columns: int) -> sparse.csr_array:
+    """Counts in which all but the first columns are 0."""
+    is_first = X.indices < n_columns
+    ends = np.concatenate([[0], np.cumsum(is_first)])[X.indptr].astype(X.indptr.dtype)
+    return sparse.csr_array((X.data[is_first], X.indices[is_first], ends), shape=X.shape)
+
+
+def check_counts(X: sparse.csr_array, name: str) -> sparse.csr_array:
+    """Counts as int32, or a ValueError that names the first wrong entry.
 
     Parameters
     ----------
-    path : Path
-    shape : tuple of int
-        That the array must have.
-    dtype : str
-        That the array must have.
+    X : csr_array of shape (n_documents, n_words)
+        Whole numbers from 0 on, of any numeric type.
+    name : str
+        Whose input it is.
 
     Returns
     -------
-    MappedRows
+    csr_array
+        Columns sorted, no zeros stored; X itself, if it is like that already.
     """
-    expected = np.dtype(dtype)
-    n_bytes = int(np.prod(shape, dtype=object)) * expected.itemsize
-    try:
-        if not path.is_file():  # a pipe would keep us waiting
-            raise ValueError("it is missing")
-        with path.open("rb") as file:
-            if np.lib.format.read_magic(file) != (1, 0):
-                raise ValueError("its format is not known")
-            file_shape, is_fortran, file_dtype = np.lib.format.read_array_header_1_0(file)
-            if file_shape != shape or file_dtype != expected or is_fortran:
-                raise ValueError(f"it should be of shape {shape}, but is of {file_shape}, {file_dtype}")
-            start = file.tell()
-            if path.stat().st_size != start + n_bytes:
-                raise ValueError(f"it should have {start + n_bytes} bytes, but has {path.stat().st_size}")
-            if n_bytes <= _IN_MEMORY:
-                return MappedRows(np.fromfile(file, expected, n_bytes // expected.itemsize).reshape(shape))
-        return MappedRows(np.memmap(path, expected, "r", start, shape))
-    except Exception as error:  # the header is a Python literal: reading a damaged one raises anything
-        raise ValueError(f"{path} is damaged: {' '.join(str(error).split())}") from None
+    if X.dtype != np.int32 or not X.has_canonical_format or not X.data.all():
+        X = X.copy()
+        X.sum_duplicates()
+    data = X.data
+    if data.dtype.kind == "f":
+        _refuse(X, np.isnan(data), "Input X contains NaN{}: counts must be known")
+        _refuse(X, np.isinf(data), "Input X contains infinity{}: counts must be finite")
+    elif data.dtype.kind not in "biu":
+        raise ValueError(f"X must hold counts, not {data.dtype} values (complex data not supported)")
+    _refuse(X, data < 0, f"Negative values in data passed to {name}{{}}: a word cannot occur fewer than 0 times")
+    if data.dtype.kind == "f":
+        _refuse(X, data != np.floor(data), "X must hold whole counts, but has a fraction{}; nothing is rounded")
+    _refuse(X, data > np.iinfo(np.int32).max, "X has a count above 2147483647{}")
+    if data.dtype != np.int32:
+        X = sparse.csr_array((data.astype(np.int32), X.indices, X.indptr), shape=X.shape)
+    if not X.data.all():
+        X.eliminate_zeros()
+    return X
 
 
-class _Parts:
-    """Rows that lie in several places, one after the other, or some of these rows."""
-
-    def __init__(self, lengths: Sequence[int], rows: np.ndarray | None):
-        self.starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        self.rows = rows
-
-    def __len__(self) -> int:
-        return int(self.starts[-1]) if self.rows is None else len(self.rows)
-
-    def find(self, rows: np.ndarray | slice) -> tuple[list[tuple[int, np.ndarray]], np.ndarray]:
-        """(part, rows in it) for each part that is needed, and the order that the answers are to be brought into."""
-        if self.rows is not None:
-            rows = self.rows[rows]
-        elif isinstance(rows, slice):
-            rows = np.arange(len(self))[rows]
-        rows = np.asarray(rows, dtype=np.int64)
-        if rows.size and not (rows.min() >= 0 and rows.max() < self.starts[-1]):
-            raise IndexError(f"row {rows.max() if rows.min() >= 0 else rows.min()} is outside 0..{self.starts[-1] - 1}")
-        part = np.searchsorted(self.starts, rows, side="right") - 1
-        order = np.argsort(part, kind="stable")
-        found = [(int(k), rows[part == k] - self.starts[k]) for k in np.unique(part)]
-        return found, np.argsort(order, kind="stable")
-
-
-class CountsInParts(RowReader):
-    """Counts in several readers, one after the other, or some of their rows.
-
-    Parameters
-    ----------
-    parts : sequence of RowReader
-        Those with fewer than `n_words` columns have none of the last words.
-    n_words : int
-    rows : int array, optional
-        Which rows, in this order; default: all.
-    """
-
-    def __init__(self, parts: Sequence[RowReader], n_words: int, rows: np.ndarray | None = None):
-        self._readers, self._parts = list(parts), _Parts([len(part) for part in parts], rows)
-        self.shape = (len(self._parts), n_words)
-
-    def __getitem__(self, rows: np.ndarray | slice) -> sparse.csr_array:
-        found, order = self._parts.find(rows)
-        if not found:
-            return sparse.csr_array((0, self.shape[1]), dtype=np.int32)
-        blocks = [self._readers[k][own] for k, own in found]
-        for block in blocks:
-            block.resize(block.shape[0], self.shape[1])
-        return blocks[0][order] if len(blocks) == 1 else sparse.vstack(blocks, format="csr")[order]
-
-
-class RowsInParts(DenseRows):
-    """Rows of several arrays, one after the other, or some of their rows.
-
-    Parameters
-    ----------
-    parts : sequence of DenseRows
-    rows : int array, optional
-        Which rows, in this order; default: all.
-    """
-
-    def __init__(self, parts: Sequence[DenseRows], rows: np.ndarray | None = None):
-        self._readers, self._parts = list(parts), _Parts([len(part) for part in parts], rows)
-        self.shape = (len(self._parts), *(parts[0].shape[1:] if parts else (0,)))
-
-    def __getitem__(self, rows: np.ndarray | slice) -> np.ndarray:
-        found, order = self._parts.find(rows)
-        if not found:
-            return np.zeros((0, *self.shape[1:]), np.float32)
-        return np.concatenate([self._readers[k][own] for k, own in found])[order]
+def _refuse(X: sparse.csr_array, wrong: np.ndarray, message: str) -> None:
+    places = np.flatnonzero(wrong)
+    if places.size:
+        row = int(np.searchsorted(X.indptr, places[0], side="right")) - 1
+        where = f" (row {row}, column {X.indices[places[0]]}: {X.data[places[0]]})"
+        raise ValueError(message.format(where))

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from scipy import sparse
 
 from pictopic.corpus.npy import NpyWriter
-from pictopic.corpus.rows import CountsOnDisk, MappedRows, map_rows
+from pictopic.corpus.readers import CountsOnDisk, MappedRows, map_rows
 from pictopic.files import check_regular, is_inside, lock, read_json, sync_folder, sync_tree, write_text
 from pictopic.storage import Store, cache_folder, sha256
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from pictopic.models.deep_model import DeepModel
-from pictopic.models.documents import check_documents
-from pictopic.models.estimator import split_held_out
 from pictopic.models.run import Run
 from pictopic.models.supervised import DeepSupervisedMixin
 
@@ -140,7 +137,7 @@ class DeepDocNADE(DeepModel):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts: whole numbers from 0 on.  A `RowReader` need not fit into memory.
         y : ignored
         global_features : {array-like, memory map} of shape (n_documents, n_features), optional
@@ -154,17 +151,9 @@ class DeepDocNADE(DeepModel):
         -------
         self
         """
-        documents = check_documents(self, X, global_features, reset=True)
-        run = run or Run()
-        seed = self._seed(run)
-        if X_val is not None:
-            held_out = check_documents(self, X_val, global_features_val, reset=False)
-        else:
-            rows, others = split_held_out(documents.labels, self.validation_fraction, np.random.RandomState(seed))
-            documents, held_out = documents.subset(rows), documents.subset(others)
-        some = any(held_out.read(chunk).nnz for chunk in held_out.chunks())
-        self._fit(documents, held_out if some else None, seed, run)
-        return self
+        documents = self._check(X, y, global_features, reset=True)
+        held_out = None if X_val is None else self._check(X_val, None, global_features_val, reset=False)
+        return self._fit_rows(documents, held_out, run)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None, *, global_features: Any = None) -> DeepDocNADE:
@@ -172,7 +161,7 @@ class DeepDocNADE(DeepModel):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.
         y : ignored
         global_features : array-like of shape (n_documents, n_features), optional
@@ -181,7 +170,7 @@ class DeepDocNADE(DeepModel):
         -------
         self
         """
-        self._partial_fit(check_documents(self, X, global_features, reset=not hasattr(self, "parameters_")))
+        self._partial_fit(self._check(X, y, global_features, reset=not hasattr(self, "parameters_")))
         return self
 
     def score(self, X: Any, y: Any = None, *, global_features: Any = None) -> float:
@@ -191,7 +180,7 @@ class DeepDocNADE(DeepModel):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.
         y : ignored
         global_features : array-like of shape (n_documents, n_features), optional
@@ -200,7 +189,7 @@ class DeepDocNADE(DeepModel):
         -------
         float
         """
-        return self._mean_log_p_a_word(X, global_features)
+        return self._mean_log_p_per_word(X, global_features)
 
 
 class SupDeepDocNADE(DeepSupervisedMixin, DeepModel):
@@ -273,7 +262,7 @@ class SupDeepDocNADE(DeepSupervisedMixin, DeepModel):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         global_features: Any = None,
         X_val: Any = None,
@@ -285,7 +274,7 @@ class SupDeepDocNADE(DeepSupervisedMixin, DeepModel):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts: whole numbers from 0 on.  A `RowReader` need not fit into memory.
         y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
             A class for each document, or several.  Rows with None or NaN are unlabelled: they teach the words only.
@@ -300,25 +289,17 @@ class SupDeepDocNADE(DeepSupervisedMixin, DeepModel):
         -------
         self
         """
-        documents = self._check_labelled(X, y, global_features, reset=True)
-        run = run or Run()
-        seed = self._seed(run)
-        if X_val is not None:
-            held_out = self._check_labelled(X_val, y_val, global_features_val, reset=False)
-        else:
-            rows, others = split_held_out(documents.labels, self.validation_fraction, np.random.RandomState(seed))
-            documents, held_out = documents.subset(rows), documents.subset(others)
-        held_out = held_out.subset(np.flatnonzero(held_out.labels.known[held_out.rows]))
-        self._fit(documents, held_out if len(held_out) else None, seed, run)
-        return self
+        documents = self._check(X, y, global_features, reset=True)
+        held_out = None if X_val is None else self._check(X_val, y_val, global_features_val, reset=False)
+        return self._fit_rows(documents, held_out, run)
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, global_features: Any = None) -> SupDeepDocNADE:
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, *, global_features: Any = None) -> SupDeepDocNADE:
         """Learn from documents and their classes in one pass, going on from the calls before.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.
         y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
             Classes; None or NaN for unlabelled.
@@ -331,5 +312,5 @@ class SupDeepDocNADE(DeepSupervisedMixin, DeepModel):
         self
         """
         first = not hasattr(self, "parameters_")
-        self._partial_fit(self._check_labelled(X, y, global_features, reset=first, classes=classes))
+        self._partial_fit(self._check(X, y, global_features, reset=first, classes=classes))
         return self

@@ -15,10 +15,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from pictopic.models.deep_likelihood import DeepLikelihoodMixin
+from pictopic.corpus.rows import Rows
 from pictopic.models.deep_training import DeepTrainer, InputOptions, TrainingOptions, split_documents
-from pictopic.models.documents import CHUNK, PICTURES_FIRST, Documents, Statistics, check_documents, describe
 from pictopic.models.estimator import TopicModel
+from pictopic.models.inputs import PICTURES_FIRST, Statistics, summarize
+from pictopic.models.likelihood import DeepLikelihoodMixin
 from pictopic.models.network import Network, initial_parameters, parameter_shapes
 from pictopic.models.parallel import in_parts
 from pictopic.models.parameters import word_frequencies
@@ -102,14 +103,29 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
             raise ValueError(f"n_components must be a whole number above 0, or several, got {self.n_components!r}")
         return tuple(int(size) for size in sizes)
 
-    def _seed(self, run: Run) -> int:
-        """Where all random numbers of a fit come from; the same in all processes that train together."""
+    def _run_random_state(self, run: Run) -> int:
+        # The same in all processes that train together.
         return current().agree(lambda: self._drawn_seed(run.checkpoint))
 
-    def _fit(self, documents: Documents, held_out: Documents | None, seed: int, run: Run) -> None:
-        """Train until `max_iter`, or until the held-out part is predicted no better."""
-        rng = np.random.RandomState(seed)
-        statistics = describe(documents)
+    @property
+    def predicts_tags_only(self) -> bool:  # type: ignore[override]
+        """Whether it predicts tags from pictures, and knows nothing of how probable visual words are."""
+        return self.split == PICTURES_FIRST
+
+    def _check_X(self, X: Any, global_features: Any = None, *, reset: bool) -> Rows:
+        rows = super()._check_X(X, global_features, reset=reset)
+        if reset:
+            self.n_global_features_ = rows.n_global_features
+        elif rows.n_global_features not in (0, self.n_global_features_):
+            raise ValueError(
+                f"global_features has {rows.n_global_features} columns, but {type(self).__name__} was fitted with "
+                f"{self.n_global_features_}"
+            )
+        return rows
+
+    def _fit(self, documents: Rows, held_out: Rows | None, run: Run, random_state: int) -> None:
+        seed, rng = random_state, np.random.RandomState(random_state)
+        statistics = summarize(documents)
         if self.warm_start and hasattr(self, "parameters_"):
             self._check_same_shape(documents)
         else:
@@ -119,7 +135,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
             trainer,
             len(documents),
             n_words=self._weighted_words(statistics.word_counts),
-            n_labelled=int(documents.labels.known[documents.rows].sum()),
+            n_labelled=int(documents.labels.known.sum()),
             max_iter=self.max_iter,
             batch_size=self._batch_size(len(documents)),
             n_iter_no_change=self.n_iter_no_change,
@@ -127,19 +143,19 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
             validate=None if held_out is None else self._validator(held_out, seed),
             run=run,
             identity=self._identity(
-                seed, statistics.fingerprint, None if held_out is None else describe(held_out).fingerprint
+                seed, statistics.fingerprint, None if held_out is None else summarize(held_out).fingerprint
             ),
-            row_numbers=documents.rows,
+            row_numbers=documents.numbers,
             peers=current(),
             verbose=int(self.verbose),
             name=type(self).__name__,
         )
         self._keep(outcome, statistics.fingerprint)
 
-    def _partial_fit(self, documents: Documents) -> None:
+    def _partial_fit(self, documents: Rows) -> None:
         """One pass over the documents, going on from where the last call ended."""
         rng = self._solver_rng if self._solver_rng is not None else check_random_state(self.random_state)
-        statistics = describe(documents)
+        statistics = summarize(documents)
         if not hasattr(self, "parameters_"):
             self._initialise(rng, documents, statistics)
         trainer = self._trainer(documents)
@@ -161,7 +177,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
     def _start(self) -> dict[str, np.ndarray]:
         return self.parameters_
 
-    def _trainer(self, documents: Documents) -> DeepTrainer:
+    def _trainer(self, documents: Rows) -> DeepTrainer:
         rate = self._learning_rate()
         steps_a_pass = -(-len(documents) // self._batch_size(len(documents)))
         options = TrainingOptions(
@@ -182,16 +198,16 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         network = self._network(self.parameters_, copy=True)
         return DeepTrainer(network, documents, self._inputs(), options, current())
 
-    def _validator(self, held_out: Documents, seed: int) -> Callable[[dict[str, np.ndarray]], float]:
+    def _validator(self, held_out: Rows, seed: int) -> Callable[[dict[str, np.ndarray]], float]:
         def validate(parameters: dict[str, np.ndarray]) -> float:
             return self._validation_score(parameters, held_out, seed)
 
         return validate
 
-    def _validation_score(self, parameters: dict[str, np.ndarray], held_out: Documents, seed: int) -> float:
+    def _validation_score(self, parameters: dict[str, np.ndarray], held_out: Rows, seed: int) -> float:
         """Larger is better: the log-likelihood per (weighted) word of held-out documents, estimated on fixed splits."""
         network, inputs = self._network(parameters), self._inputs()
-        kind = self.split if self.split == PICTURES_FIRST else "ordering"
+        kind = PICTURES_FIRST if self.predicts_tags_only else "ordering"
         n_draws = int(np.clip(_VALIDATION_DRAWS // len(held_out), 1, 10))
         total = n_words = 0.0
         with torch.inference_mode(), torch_threads(self._n_jobs()):
@@ -208,9 +224,9 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
 
     # ---- first parameters --------------------------------------------------------------------------------------------
 
-    def _initialise(self, rng: np.random.RandomState, documents: Documents, statistics: Statistics) -> None:
+    def _initialise(self, rng: np.random.RandomState, documents: Rows, statistics: Statistics) -> None:
         """Set everything that training starts from: fresh, or a pretrained model's."""
-        n_words = documents.counts.shape[1]
+        n_words = documents.shape[1]
         if self.n_annotation_words > n_words:
             raise ValueError(f"n_annotation_words={self.n_annotation_words}, but X has {n_words} columns only")
         if not statistics.word_counts.any():
@@ -237,8 +253,8 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
             parameters |= taken
         self._set_theta(parameters)
 
-    def _fresh_parameters(self, rng, documents: Documents, statistics: Statistics) -> dict[str, np.ndarray]:
-        n_words, n_classes = documents.counts.shape[1], documents.labels.indicator.shape[1]
+    def _fresh_parameters(self, rng, documents: Rows, statistics: Statistics) -> dict[str, np.ndarray]:
+        n_words, n_classes = documents.shape[1], documents.labels.indicator.shape[1]
         n_outputs = n_words if self.tree_ is None else self.tree_.n_nodes
         shapes = parameter_shapes(n_words, self._sizes(), n_outputs, n_classes, self.n_global_features_)
         parameters = initial_parameters(rng, shapes)
@@ -295,8 +311,8 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         cut = len(word_counts) - self.n_annotation_words
         return float(word_counts[:cut].sum() + self.annotation_weight_ * word_counts[cut:].sum())
 
-    def _check_same_shape(self, documents: Documents) -> None:
-        now = (documents.counts.shape[1], *self._sizes(), documents.labels.indicator.shape[1], self.n_global_features_)
+    def _check_same_shape(self, documents: Rows) -> None:
+        now = (documents.shape[1], *self._sizes(), documents.labels.indicator.shape[1], self.n_global_features_)
         p = self.parameters_
         sizes = [len(p[f"c.{k}"]) for k in range(sum(name.startswith("c.") for name in p))]
         before = (p["W.0"].shape[1], *sizes, len(p["d"]), p["P"].shape[1])
@@ -364,7 +380,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.  Columns of a modality that is missing are 0.
         global_features : array-like of shape (n_documents, n_features), optional
             NaN where a picture has none; without them, the mean of the training pictures stands in.
@@ -375,9 +391,9 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
             Each row depends on that row of X alone.
         """
         check_is_fitted(self)
-        return self._represent(self.parameters_, check_documents(self, X, global_features, reset=False))
+        return self._represent(self.parameters_, self._check_X(X, global_features, reset=False))
 
-    def _represent(self, parameters: dict[str, np.ndarray], documents: Documents) -> np.ndarray:
+    def _represent(self, parameters: dict[str, np.ndarray], documents: Rows) -> np.ndarray:
         out = np.empty((len(documents), self._n_features_out), np.float32)
 
         def use(rows: slice, h: torch.Tensor) -> None:
@@ -387,7 +403,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         return out
 
     def _each_chunk(
-        self, parameters: dict[str, np.ndarray], documents: Documents, use: Callable[[slice, torch.Tensor], None]
+        self, parameters: dict[str, np.ndarray], documents: Rows, use: Callable[[slice, torch.Tensor], None]
     ) -> None:
         """Call ``use(rows, h)`` with the top hidden layers h of some documents at a time.
 
@@ -396,8 +412,8 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         network, inputs = self._network(parameters), self._inputs()
 
         def run(first: int, last: int) -> None:
-            for start in range(first, last, CHUNK):
-                rows = slice(start, min(start + CHUNK, last))
+            for start in range(first, last, Rows.CHUNK):
+                rows = slice(start, min(start + Rows.CHUNK, last))
                 n = rows.stop - start
                 padded = -(-n // _ROW_MULTIPLE) * _ROW_MULTIPLE
                 x = np.zeros((padded, self.n_features_in_), np.float32)

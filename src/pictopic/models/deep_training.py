@@ -11,9 +11,10 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn import functional
 
+from pictopic.corpus.rows import Rows
 from pictopic.kernels.rows import NORMALIZATIONS, fill_rows
 from pictopic.kernels.splits import split_annotations, split_each_word, split_orderings
-from pictopic.models.documents import PICTURES_FIRST, Documents
+from pictopic.models.inputs import PICTURES_FIRST
 from pictopic.models.network import Network
 from pictopic.models.peers import Peers
 from pictopic.models.softmax_output import torch_threads
@@ -140,7 +141,8 @@ class DeepTrainer(Trainer):
     ----------
     network : Network
         Where to start; it is trained in place.
-    documents : Documents
+    documents : Rows
+        With encoded labels.
     inputs : InputOptions
     options : TrainingOptions
     peers : Peers, optional
@@ -150,11 +152,12 @@ class DeepTrainer(Trainer):
     reads_ahead = True
 
     def __init__(
-        self, network: Network, documents: Documents, inputs: InputOptions, options: TrainingOptions,
+        self, network: Network, documents: Rows, inputs: InputOptions, options: TrainingOptions,
         peers: Peers | None = None,
     ):  # fmt: skip
         self.network = network.to(options.device).requires_grad_(True)
         self.documents, self.inputs, self.options = documents, inputs, options
+        self.labels = documents.labels
         self.peers = peers or Peers()
         # W that meets small numbers must become large, so it learns faster.  V is held in check by the words.
         rate = options.input_scale ** (2 if options.solver == "sgd" else 1)
@@ -174,7 +177,7 @@ class DeepTrainer(Trainer):
         have in one process.
         """
         part = self.peers.part(len(documents))
-        labels = self.documents.read_labels(documents)
+        labels = self.labels[documents]
         known = np.flatnonzero(labels.known) if labels.indicator.shape[1] else np.zeros(0, np.int64)
         dropped = None
         if known.size:  # which words are dropped depends on the documents before

@@ -6,15 +6,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from pictopic.models.counts import check_counts, document_lengths
-from pictopic.models.estimator import split_held_out
-from pictopic.models.labels import Labels, no_labels
+from pictopic.corpus.rows import Rows
 from pictopic.models.parameters import Theta
 from pictopic.models.run import Run
 from pictopic.models.shallow import ShallowModel
@@ -120,10 +116,10 @@ class DocNADE(ShallowModel):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts: whole numbers from 0 on.
         y : ignored
-        X_val : {array-like, sparse matrix} of shape (n_held_out, n_words), optional
+        X_val : like X, optional
             Documents to stop on, instead of a fraction of X.
         run : Run, optional
             What belongs to this fit and not to the model: checkpoints, a time limit, what Ctrl-C does.
@@ -132,19 +128,8 @@ class DocNADE(ShallowModel):
         -------
         self
         """
-        X = check_counts(self, X, reset=True)
-        run = run or Run()
-        random_state = self._random_state(run)
-        if X_val is not None:
-            held_out = check_counts(self, X_val, reset=False)
-        else:
-            rng = check_random_state(random_state)
-            rows, others = split_held_out(no_labels(X.shape[0]), self.validation_fraction, rng)
-            X, held_out = X[rows], X[others]
-        some = bool(document_lengths(held_out).any())
-        validation = (held_out, no_labels(held_out.shape[0])) if some else None
-        self._fit(X, no_labels(X.shape[0]), validation, run, random_state)
-        return self
+        documents = self._check(X, y, reset=True)
+        return self._fit_rows(documents, None if X_val is None else self._check(X_val, None, reset=False), run)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> DocNADE:
@@ -152,7 +137,7 @@ class DocNADE(ShallowModel):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.
         y : ignored
 
@@ -160,8 +145,7 @@ class DocNADE(ShallowModel):
         -------
         self
         """
-        X = check_counts(self, X, reset=not hasattr(self, "components_"))
-        self._partial_fit(X, no_labels(X.shape[0]))
+        self._partial_fit(self._check(X, y, reset=not hasattr(self, "components_")))
         return self
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -169,7 +153,7 @@ class DocNADE(ShallowModel):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.
         y : ignored
 
@@ -235,12 +219,12 @@ class SupDocNADE(SupervisedMixin, ShallowModel):
         self.generative_weight = generative_weight
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, *, X_val: Any = None, y_val: Any = None, run: Run | None = None) -> SupDocNADE:
+    def fit(self, X: Any, y: Any = None, *, X_val: Any = None, y_val: Any = None, run: Run | None = None) -> SupDocNADE:
         """Learn from documents and their classes.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts: whole numbers from 0 on.
         y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
             A class for each document, or several.  Rows with None or NaN are unlabelled: they teach the words only.
@@ -253,26 +237,16 @@ class SupDocNADE(SupervisedMixin, ShallowModel):
         -------
         self
         """
-        X, labels = self._check_X_y(X, y, reset=True)
-        run = run or Run()
-        random_state = self._random_state(run)
-        if X_val is not None:
-            held_out, held_out_labels = self._check_X_y(X_val, y_val, reset=False)
-        else:
-            rows, others = split_held_out(labels, self.validation_fraction, check_random_state(random_state))
-            held_out, held_out_labels = X[others], Labels(*(part[others] for part in labels))
-            X, labels = X[rows], Labels(*(part[rows] for part in labels))
-        validation = (held_out, held_out_labels) if held_out_labels.known.any() else None
-        self._fit(X, labels, validation, run, random_state)
-        return self
+        documents = self._check(X, y, reset=True)
+        return self._fit_rows(documents, None if X_val is None else self._check(X_val, y_val, reset=False), run)
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> SupDocNADE:
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> SupDocNADE:
         """Learn from documents and their classes in one pass, going on from the calls before.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.
         y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
             Classes; None or NaN for unlabelled.
@@ -283,33 +257,26 @@ class SupDocNADE(SupervisedMixin, ShallowModel):
         -------
         self
         """
-        first = not hasattr(self, "components_")
-        X, labels = self._check_X_y(X, y, reset=first, classes=classes)
-        self._partial_fit(X, labels)
+        self._partial_fit(self._check(X, y, reset=not hasattr(self, "components_"), classes=classes))
         return self
-
-    def _check_X_y(self, X: Any, y: Any, *, reset: bool, classes: Any = None) -> tuple[sparse.csr_array, Labels]:
-        if y is not None:  # else `_check_y` says so
-            X = check_counts(self, X, reset=reset)
-        return X, self._check_y(y, 0 if y is None else X.shape[0], reset=reset, classes=classes)
 
     def _set_theta(self, theta: Theta) -> None:
         super()._set_theta(theta)
         self.coef_, self.intercept_ = theta.U, theta.d
 
-    def _validation_score(self, theta: Theta, X: sparse.csr_array, labels: Labels, seed: int) -> float:
-        """Larger is better: minus the class loss of the labelled held-out documents."""
-        return self._goodness(self._class_proba(theta, X[labels.known]), labels.indicator[labels.known])
+    def _validation_score(self, theta: Theta, held_out: Rows, seed: int) -> float:
+        """Larger is better: minus the class loss of the held-out documents."""
+        return self._goodness(self._class_proba(theta, held_out), held_out.labels.indicator)
 
-    def _class_proba(self, theta: Theta, X: sparse.csr_array) -> np.ndarray:
-        return self._proba_of(self._represent(theta, X), theta.U, theta.d)
+    def _class_proba(self, theta: Theta, documents: Rows) -> np.ndarray:
+        return self._proba_of(self._represent(theta, documents), theta.U, theta.d)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """p(y | v) of each class.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.
 
         Returns
@@ -318,14 +285,14 @@ class SupDocNADE(SupervisedMixin, ShallowModel):
             In the order of `classes_`.  Rows sum to one, unless a document can have several classes.
         """
         check_is_fitted(self)
-        return self._class_proba(self._theta(), check_counts(self, X, reset=False))
+        return self._class_proba(self._theta(), self._check_X(X, reset=False))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each document, or a 0/1 matrix of the classes above one half.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.
 
         Returns

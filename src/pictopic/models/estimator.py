@@ -15,7 +15,9 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from pictopic.models.labels import Labels
+from pictopic.corpus.rows import Rows
+from pictopic.models.inputs import Labels, check_rows, no_labels
+from pictopic.models.run import Run
 from pictopic.models.training import Outcome, Trainer
 
 if TYPE_CHECKING:
@@ -138,7 +140,44 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _generative_weight(self) -> float:
         return 1.0
 
+    # Whether it is trained to predict tags from pictures, and knows nothing of how probable visual words are.
+    predicts_tags_only = False
+
+    # ---- input -------------------------------------------------------------------------------------------------------
+
+    def _check_X(self, X: Any, global_features: Any = None, *, reset: bool) -> Rows:
+        """X with its global features, checked."""
+        return check_rows(self, X, global_features, reset=reset)
+
+    def _check(self, X: Any, y: Any, global_features: Any = None, *, reset: bool, classes: Any = None) -> Rows:
+        """X with its global features and encoded classes, checked; without classes here."""
+        rows = self._check_X(X, global_features, reset=reset)
+        return rows.with_labels(no_labels(len(rows)))
+
     # ---- training ----------------------------------------------------------------------------------------------------
+
+    def _fit_rows(self, documents: Rows, held_out: Rows | None, run: Run | None) -> Any:
+        """Train on documents; stop on those held out, by default a fraction of them."""
+        run = run or Run()
+        random_state = self._run_random_state(run)
+        if held_out is None:
+            rng = check_random_state(random_state)
+            rows, others = split_held_out(documents.labels, self.validation_fraction, rng)
+            documents, held_out = documents[rows], documents[others]
+        self._fit(documents, self._usable(held_out), run, random_state)
+        return self
+
+    def _usable(self, held_out: Rows) -> Rows | None:
+        """Held-out documents that can be scored; None: there are none."""
+        return held_out if any(held_out.read(chunk).nnz for chunk in held_out.chunks()) else None
+
+    def _run_random_state(self, run: Run) -> Any:
+        """Where all random numbers of a fit come from."""
+        raise NotImplementedError
+
+    def _fit(self, documents: Rows, held_out: Rows | None, run: Run, random_state: Any) -> None:
+        """Train until `max_iter`, or until the held-out documents are predicted no better."""
+        raise NotImplementedError
 
     def _drawn_seed(self, checkpoint: Checkpoint | None) -> int:
         """A seed from `random_state`; without a number there, that of the run to resume, if there is one."""

@@ -1,9 +1,9 @@
-"""Likelihood, perplexity and next-word probabilities of the shallow models."""
+"""Likelihood, perplexity and next-word probabilities: what a fitted model says of how probable words are."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,36 +11,19 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from pictopic.models.counts import check_counts, document_lengths
+from pictopic.corpus.rows import Rows
+from pictopic.kernels.splits import counts_before, split_orderings
+from pictopic.models.inputs import check_columns, check_sequences, document_lengths
 from pictopic.models.parameters import Theta
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the tree's models never load torch
+    from torch import Tensor
+
+    from pictopic.models.deep_training import InputOptions
+    from pictopic.models.network import Network
     from pictopic.models.tree import WordTree
 
-
-def check_sequences(sequences: Iterable[Any], n_words: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sequences of word ids one after the other, and their lengths; or a ValueError that names the wrong one."""
-    arrays = [np.asarray(sequence) for sequence in sequences]
-    for row, array in enumerate(arrays):
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise ValueError(f"sequence {row} must be a list of word ids (whole numbers)")
-        if array.size and not (array.min() >= 0 and array.max() < n_words):
-            raise ValueError(f"sequence {row} has a word id outside 0..{n_words - 1}")
-    lengths = np.array([array.size for array in arrays], np.int64)
-    return np.concatenate([np.zeros(0, np.int64), *arrays]).astype(np.int64), lengths
-
-
-def check_columns(columns: Any, n_words: int) -> np.ndarray | None:
-    """Column numbers as an array, or a ValueError; None stays None."""
-    if columns is None:
-        return None
-    columns = np.asarray(columns)
-    if columns.ndim != 1 or (columns.size and columns.dtype.kind not in "iu"):
-        raise ValueError("columns must be a list of column numbers")
-    columns = columns.astype(np.int64)
-    if columns.size and not (columns.min() >= 0 and columns.max() < n_words):
-        raise ValueError(f"columns must lie in 0..{n_words - 1}")
-    return columns
+_SCORE_POSITIONS = 32  # positions that `score` looks at in a longer document
 
 
 def perplexity_of(losses: np.ndarray, lengths: np.ndarray, per: str) -> float:
@@ -59,7 +42,7 @@ def perplexity_of(losses: np.ndarray, lengths: np.ndarray, per: str) -> float:
 
 
 class LikelihoodMixin:
-    """What a fitted model says of how probable words are."""
+    """Probabilities of words under a shallow model: one pass over a document gives that of each word."""
 
     if TYPE_CHECKING:
         activation: str
@@ -70,6 +53,7 @@ class LikelihoodMixin:
 
         def _theta(self) -> Theta: ...
         def _n_jobs(self) -> int: ...
+        def _check_X(self, X: Any, global_features: Any = None, *, reset: bool) -> Rows: ...
         def transform(self, X: Any) -> np.ndarray: ...  # noqa: D102
 
     def log_likelihood(
@@ -79,7 +63,7 @@ class LikelihoodMixin:
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.
         n_orderings : int, default=1
             Number of random orders; the mean of their logarithms is returned.
@@ -92,13 +76,16 @@ class LikelihoodMixin:
             0 for a document without words.
         """
         check_is_fitted(self)
+        counts = self._check_X(X, reset=False).read()
+        seeds = self._ordering_seeds(n_orderings, random_state)
+        return -np.mean([self._losses(self._theta(), counts, seed) for seed in seeds], axis=0)
+
+    def _ordering_seeds(self, n_orderings: int, random_state: Any) -> list[int]:
+        """A seed for each order of the words."""
         if n_orderings < 1:
             raise ValueError(f"n_orderings must be at least 1, got {n_orderings}")
-        X = check_counts(self, X, reset=False)
         rng = check_random_state(self.random_state if random_state is None else random_state)
-        seeds = rng.randint(2**31, size=n_orderings)
-        losses = np.mean([self._losses(self._theta(), X, int(seed)) for seed in seeds], axis=0)
-        return -losses
+        return rng.randint(2**31, size=n_orderings).tolist()
 
     def _losses(self, theta: Theta, X: sparse.csr_array, seed: int) -> np.ndarray:
         """-log p of each document, in one random order."""
@@ -144,7 +131,7 @@ class LikelihoodMixin:
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.  Empty documents are left out, with a warning that counts them.
         per : {"document", "word"}, default="document"
             "document": exp of the mean over documents of -log p(v) / length, as in the literature on DocNADE;
@@ -157,16 +144,16 @@ class LikelihoodMixin:
         float
         """
         check_is_fitted(self)
-        counts = check_counts(self, X, reset=False)
-        losses = -self.log_likelihood(counts, n_orderings, random_state)
-        return perplexity_of(losses, document_lengths(counts), per)
+        documents = self._check_X(X, reset=False)
+        losses = -self.log_likelihood(documents, n_orderings, random_state)
+        return perplexity_of(losses, document_lengths(documents.read()), per)
 
     def next_word_proba(self, X: Any, columns: Any = None) -> np.ndarray:
         """Probability of being the next word, given a document's words.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.
         columns : array-like of int, optional
             Words whose probabilities are wanted; with the tree, only their paths are computed.  All by default, and
@@ -186,3 +173,275 @@ class LikelihoodMixin:
         from pictopic.models import softmax_output
 
         return softmax_output.next_word_proba(self._theta(), hidden, columns, self._n_jobs(), self.device)
+
+
+class DeepLikelihoodMixin(LikelihoodMixin):
+    """Probabilities of words under a deep model: each word takes a pass through the network of its own.
+
+    The annotation weight counts in the words that are given, never in those that are predicted.
+    """
+
+    if TYPE_CHECKING:
+        parameters_: dict[str, np.ndarray]
+
+        def _inputs(self) -> InputOptions: ...
+        def _network(self, parameters: dict[str, np.ndarray]) -> Network: ...
+        def _each_chunk(self, parameters: Any, documents: Rows, use: Callable[[slice, Tensor], None]) -> None: ...
+
+    def log_likelihood(
+        self,
+        X: Any,
+        n_orderings: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+        *,
+        n_positions: int | None = None,
+        global_features: Any = None,
+    ) -> np.ndarray:
+        """Log p(v) of each document, exact for the orders of the words that are drawn.
+
+        Parameters
+        ----------
+        X, n_orderings, random_state
+            See `DocNADE.log_likelihood`.
+        n_positions : int, optional
+            For documents of more than so many words: look at so many random contexts of all sizes instead of at every
+            position.  The estimate has no bias.
+        global_features : array-like of shape (n_documents, n_features), optional
+
+        Returns
+        -------
+        ndarray of shape (n_documents,), float64
+            0 for a document without words.
+        """
+        check_is_fitted(self)
+        documents = self._check_X(X, global_features, reset=False)
+        return self._mean_log_p(documents, None, n_orderings, n_positions, random_state)
+
+    def score_modality(
+        self,
+        X_context: Any,
+        X_target: Any,
+        n_orderings: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+        *,
+        n_positions: int | None = None,
+        global_features: Any = None,
+    ) -> np.ndarray:
+        """Log p(target words | context words) of each pair of rows: the number to rank by in cross-modal retrieval.
+
+        To rank pictures for some tags, give the pictures' visual words as contexts and the tags as the target; to rank
+        tags for a picture, see `next_word_proba`.  The target words come in a random order, each after the context and
+        the target words before it.
+
+        Parameters
+        ----------
+        X_context : {array-like, sparse matrix} of shape (n_documents, n_words)
+            Counts of the words given.
+        X_target : {array-like, sparse matrix} of shape (n_documents, n_words)
+            Counts of the words to predict.  Either may have one row only: it is then paired with every row of the
+            other.
+        n_orderings, random_state, n_positions
+            See `log_likelihood`.
+        global_features : array-like of shape (n_documents, n_features), optional
+            Of the pictures that the contexts are of.
+
+        Returns
+        -------
+        ndarray of shape (n_documents,), float64
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pictopic import DeepDocNADE
+        >>> X = np.array([[2, 1, 0, 0, 1, 0], [1, 2, 0, 0, 1, 0], [0, 0, 1, 3, 0, 1], [0, 0, 2, 1, 0, 1]] * 10)
+        >>> model = DeepDocNADE(n_components=8, n_annotation_words=2, random_state=0, max_iter=100).fit(X)
+        >>> pictures = X[:4] * [1, 1, 1, 1, 0, 0]  # without their tags
+        >>> log_p = model.score_modality(pictures, [[0, 0, 0, 0, 1, 0]])  # which go with the first tag?
+        >>> bool(log_p[:2].min() > log_p[2:].max())
+        True
+        """
+        check_is_fitted(self)
+        documents = self._check_X(X_context, global_features, reset=False)
+        targets = self._check_X(X_target, reset=False)
+        n = max(len(documents), len(targets))
+        if not (len(documents) in (1, n) and len(targets) in (1, n)):
+            raise ValueError(f"X_context has {len(documents)} rows, but X_target has {len(targets)}")
+        rows = np.arange(n)
+        return self._mean_log_p(
+            targets[rows % len(targets)], documents[rows % len(documents)], n_orderings, n_positions, random_state
+        )
+
+    def _mean_log_p(self, targets, contexts, n_orderings, n_positions, random_state) -> np.ndarray:
+        """Mean over orders of log p(targets | contexts); without contexts, the targets' own features are used."""
+        if n_positions is not None and n_positions < 1:
+            raise ValueError(f"n_positions must be at least 1, got {n_positions}")
+        seeds = self._ordering_seeds(n_orderings, random_state)
+        out = np.zeros(len(targets))
+        network = self._network(self.parameters_)
+        for chunk in targets.chunks():
+            X = targets.read(chunk)
+            given = None if contexts is None else contexts.read(chunk)
+            f = self._inputs().standardize((targets if contexts is None else contexts).read_features(chunk), X.shape[0])
+            for seed in seeds:
+                out[chunk] += self._log_p(network, X, given, f, seed + chunk.start, n_positions)
+        return out / n_orderings
+
+    def _log_p(self, network: Network, X, given, f: np.ndarray, seed: int, n_positions: int | None) -> np.ndarray:
+        """Log p of the words of X, given the words of `given`, in one random order (or some random contexts)."""
+        from pictopic.models.softmax_output import random_words
+
+        lengths = document_lengths(X)
+        sampled = np.zeros(len(lengths), bool) if n_positions is None else lengths > n_positions
+        out = np.zeros(len(lengths))
+        rest = np.flatnonzero(~sampled)
+        if rest.size:
+            words, n_words = random_words(X[rest], np.random.default_rng(seed))
+            out[rest] = self._log_p_in_order(network, words, n_words, None if given is None else given[rest], f[rest])
+        rows = np.repeat(np.flatnonzero(sampled), n_positions or 0)
+        for start in range(0, len(rows), Rows.CHUNK):
+            part = rows[start : start + Rows.CHUNK]
+            before = None if given is None else given[part]
+            np.add.at(out, part, self._log_p_sampled(network, X[part], before, f[part], seed + start) / n_positions)
+        return out
+
+    def _log_p_in_order(self, network: Network, words, lengths, given, f: np.ndarray) -> np.ndarray:
+        """Log p of documents whose words follow each other in the given order."""
+        import torch
+
+        from pictopic.models.softmax_output import torch_threads
+
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        document = np.repeat(np.arange(len(lengths)), lengths)
+        weights = self._word_weights()
+        running = np.zeros(self.n_features_in_, np.float32)
+        out = np.zeros(len(lengths))
+        with torch.inference_mode(), torch_threads(self._n_jobs()):
+            for first in range(0, len(words), Rows.CHUNK):
+                last = min(first + Rows.CHUNK, len(words))
+                before = np.empty((last - first, len(weights)), np.float32)
+                counts_before(words, offsets, first, last, running, before)
+                rows = document[first:last]
+                if given is not None:
+                    before += given[rows].toarray()
+                log_p = self._log_p_rows(network, before * weights, f[rows])
+                of_words = log_p.gather(1, torch.from_numpy(words[first:last, None]).to(log_p.device))
+                np.add.at(out, rows, of_words[:, 0].double().cpu().numpy())
+        return out
+
+    def _log_p_sampled(self, network: Network, X, given, f: np.ndarray, seed: int) -> np.ndarray:
+        """Estimate of log p of each row from a random context: D / (D - k) * log p of the other D - k words."""
+        import torch
+
+        from pictopic.models.softmax_output import torch_threads
+
+        drawn = np.empty_like(X.data)
+        split_orderings(X.indptr, X.data, seed, drawn)
+        context = sparse.csr_array((drawn, X.indices, X.indptr), shape=X.shape).toarray()
+        targets = X.toarray() - context
+        counts = (context if given is None else context + given.toarray()).astype(np.float32)
+        with torch.inference_mode(), torch_threads(self._n_jobs()):
+            log_p = self._log_p_rows(network, counts * self._word_weights(), f)
+            sums = (log_p.double() * torch.from_numpy(targets).to(log_p.device)).sum(1).cpu().numpy()
+        return sums * (targets + context).sum(axis=1) / targets.sum(axis=1)
+
+    def _word_weights(self) -> np.ndarray:
+        """What a word counts in a context: 1, and rho for annotation words."""
+        inputs = self._inputs()
+        weights = np.ones(self.n_features_in_, np.float32)
+        weights[self.n_features_in_ - inputs.n_annotation_words :] = inputs.annotation_weight
+        return weights
+
+    def _log_p_rows(self, network: Network, counts: np.ndarray, f: np.ndarray) -> Tensor:
+        """Log p of all words given weighted counts (R, Q) and standardised features (R, F)."""
+        import torch
+
+        from pictopic.models.network import normalize_counts
+
+        x = normalize_counts(torch.from_numpy(counts).to(self.device), self._inputs().normalize)
+        return network.log_p_words(network.hidden(x, torch.from_numpy(f).to(self.device)))
+
+    def sequence_log_likelihood(self, sequences: Iterable[Any], *, global_features: Any = None) -> np.ndarray:
+        """Log p of sequences of words, exactly in the order given.
+
+        Parameters
+        ----------
+        sequences : list of array-like of int
+            Word ids, columns of X.
+        global_features : array-like of shape (n_sequences, n_features), optional
+
+        Returns
+        -------
+        ndarray of shape (n_sequences,), float64
+        """
+        check_is_fitted(self)
+        words, lengths = check_sequences(sequences, self.n_features_in_)
+        if not len(lengths):
+            return np.zeros(0)
+        no_words = sparse.csr_array((len(lengths), self.n_features_in_), dtype=np.int32)
+        documents = self._check_X(no_words, global_features, reset=False)
+        f = self._inputs().standardize(documents.read_features(), len(lengths))
+        return self._log_p_in_order(self._network(self.parameters_), words, lengths, None, f)
+
+    def perplexity(
+        self,
+        X: Any,
+        per: str = "document",
+        n_orderings: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+        *,
+        n_positions: int | None = None,
+        global_features: Any = None,
+    ) -> float:
+        """How many equally likely words the model hesitates between, on average; smaller is better.
+
+        Parameters
+        ----------
+        X, per
+            See `DocNADE.perplexity`.
+        n_orderings, random_state, n_positions, global_features
+            See `log_likelihood`.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        documents = self._check_X(X, global_features, reset=False)
+        lengths = [document_lengths(documents.read(chunk)) for chunk in documents.chunks()]
+        losses = -self._mean_log_p(documents, None, n_orderings, n_positions, random_state)
+        return perplexity_of(losses, np.concatenate(lengths), per)
+
+    def _mean_log_p_per_word(self, X: Any, global_features: Any) -> float:
+        """What an unsupervised model's `score` is."""
+        log_perplexity = np.log(
+            self.perplexity(X, per="word", n_positions=_SCORE_POSITIONS, global_features=global_features)
+        )
+        return -float(log_perplexity)
+
+    def next_word_proba(self, X: Any, columns: Any = None, *, global_features: Any = None) -> np.ndarray:
+        """Probability of being the next word, given a document's words and global features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
+            Counts.  For tags from pictures, leave the annotation columns at 0; for visual words from tags, the others.
+        columns : array-like of int, optional
+            Words whose probabilities are wanted; see `DocNADE.next_word_proba`.
+        global_features : array-like of shape (n_documents, n_features), optional
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_columns), float32
+        """
+        check_is_fitted(self)
+        documents = self._check_X(X, global_features, reset=False)
+        columns = check_columns(columns, self.n_features_in_)
+        out = np.empty((len(documents), self.n_features_in_ if columns is None else len(columns)), np.float32)
+        network = self._network(self.parameters_)
+
+        def use(rows: slice, h: Tensor) -> None:
+            p = network.log_p_words(h).exp().cpu().numpy()[: rows.stop - rows.start]
+            out[rows] = p if columns is None else p[:, columns]
+
+        self._each_chunk(self.parameters_, documents, use)
+        return out

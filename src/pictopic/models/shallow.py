@@ -6,14 +6,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from pictopic.models.counts import check_counts, document_lengths, fingerprint
+from pictopic.corpus.rows import Rows
 from pictopic.models.estimator import TopicModel
-from pictopic.models.labels import Labels
+from pictopic.models.inputs import Statistics, document_lengths, summarize
 from pictopic.models.likelihood import LikelihoodMixin
 from pictopic.models.parallel import in_parts
 from pictopic.models.parameters import Options, Theta, initial_theta, word_frequencies
@@ -53,48 +52,43 @@ class ShallowModel(LikelihoodMixin, TopicModel):
 
     # ---- training ----------------------------------------------------------------------------------------------
 
-    def _random_state(self, run: Run) -> Any:
-        """The option `random_state`; with a checkpoint always a number, so that the run can be resumed."""
+    def _check_X(self, X: Any, global_features: Any = None, *, reset: bool) -> Rows:
+        return super()._check_X(X, reset=reset).without_features()  # a Corpus may have some: they have no place here
+
+    def _run_random_state(self, run: Run) -> Any:
+        # With a checkpoint always a number, so that the run can be resumed.
         if run.checkpoint is None or isinstance(self.random_state, Integral):
             return self.random_state
         return self._drawn_seed(run.checkpoint)
 
-    def _fit(
-        self,
-        X: sparse.csr_array,
-        labels: Labels,
-        held_out: tuple[sparse.csr_array, Labels] | None,
-        run: Run,
-        random_state: Any,
-    ) -> None:
-        """Train on counts and labels until `max_iter`, or until the held-out part is predicted no better."""
+    def _fit(self, documents: Rows, held_out: Rows | None, run: Run, random_state: Any) -> None:
         rng = check_random_state(random_state)
+        statistics = summarize(documents)
         if self.warm_start and hasattr(self, "components_"):
-            self._check_same_shape(X, labels)
+            self._check_same_shape(documents)
         else:
-            self._initialise(rng, X, labels)
-        n_words = document_lengths(X).sum()
-        trainer = self._trainer(X, labels, auto_smoothing=min(0.3, 2 * X.shape[1] / max(n_words, 1)))
+            self._initialise(rng, documents, statistics)
+        n_words = statistics.word_counts.sum()
+        trainer = self._trainer(documents, auto_smoothing=min(0.3, 2 * documents.shape[1] / max(n_words, 1)))
         validate = None
         if held_out is not None:
             seed = int(rng.randint(2**31))
 
             def validate(theta: Theta) -> float:
-                return self._validation_score(theta, *held_out, seed)
+                return self._validation_score(theta, held_out, seed)
 
-        data = fingerprint(X, labels.indicator)
         identity = ""
         if run.checkpoint is not None:
             identity = self._identity(
-                random_state, data, None if held_out is None else fingerprint(held_out[0], held_out[1].indicator)
+                random_state, statistics.fingerprint, None if held_out is None else summarize(held_out).fingerprint
             )
         outcome = train(
             trainer,
-            X.shape[0],
+            len(documents),
             n_words=n_words,
-            n_labelled=int(labels.known.sum()),
+            n_labelled=int(documents.labels.known.sum()),
             max_iter=self.max_iter,
-            batch_size=self._documents_a_call(X.shape[0]),
+            batch_size=self._documents_a_call(len(documents)),
             n_iter_no_change=self.n_iter_no_change,
             rng=rng,
             validate=validate,
@@ -103,29 +97,30 @@ class ShallowModel(LikelihoodMixin, TopicModel):
             verbose=int(self.verbose),
             name=type(self).__name__,
         )
-        self._keep(outcome, data)
+        self._keep(outcome, statistics.fingerprint)
 
-    def _partial_fit(self, X: sparse.csr_array, labels: Labels) -> None:
-        """One pass over X, going on from where the last call ended."""
+    def _partial_fit(self, documents: Rows) -> None:
+        """One pass over the documents, going on from where the last call ended."""
         rng = self._solver_rng if self._solver_rng is not None else check_random_state(self.random_state)
+        statistics = summarize(documents)
         if not hasattr(self, "components_"):
-            self._initialise(rng, X, labels)
-        # How many more documents will come, nobody knows: not to be smoothed as if this were all.
-        trainer = self._trainer(X, labels, auto_smoothing=0.0)
+            self._initialise(rng, documents, statistics)
+        # How many more documents will come is unknown: they are not smoothed as if these were all.
+        trainer = self._trainer(documents, auto_smoothing=0.0)
         if self._solver_state is not None:
             trainer.resume(self._solver_state)
         outcome = train(
             trainer,
-            X.shape[0],
-            n_words=document_lengths(X).sum(),
-            n_labelled=int(labels.known.sum()),
+            len(documents),
+            n_words=statistics.word_counts.sum(),
+            n_labelled=int(documents.labels.known.sum()),
             max_iter=1,
-            batch_size=self._documents_a_call(X.shape[0]),
+            batch_size=self._documents_a_call(len(documents)),
             n_iter_no_change=1,
             rng=rng,
             name=type(self).__name__,
         )
-        self._keep_pass(outcome, trainer, rng, fingerprint(X, labels.indicator))
+        self._keep_pass(outcome, trainer, rng, statistics.fingerprint)
 
     def _documents_a_call(self, n_documents: int) -> int:
         each_a_step = self.solver == "sgd" and self.batch_size == 1 and self.output == "tree"
@@ -137,9 +132,9 @@ class ShallowModel(LikelihoodMixin, TopicModel):
         if self.n_annotation_words > n_words:
             raise ValueError(f"n_annotation_words={self.n_annotation_words}, but X has {n_words} columns only")
 
-    def _check_same_shape(self, X: sparse.csr_array, labels: Labels) -> None:
+    def _check_same_shape(self, documents: Rows) -> None:
         theta = self._theta()
-        now = (X.shape[1], self.n_components, labels.indicator.shape[1])
+        now = (documents.shape[1], self.n_components, documents.labels.indicator.shape[1])
         before = (theta.W.shape[0], theta.W.shape[1], len(theta.d))
         if now != before:
             raise ValueError(
@@ -147,25 +142,25 @@ class ShallowModel(LikelihoodMixin, TopicModel):
                 f"{before}, but now there are {now}; fit a new model"
             )
 
-    def _initialise(self, rng: np.random.RandomState, X: sparse.csr_array, labels: Labels) -> None:
-        n_words = X.shape[1]
+    def _initialise(self, rng: np.random.RandomState, documents: Rows, statistics: Statistics) -> None:
+        n_words, counts = documents.shape[1], statistics.word_counts
         self._check_options(n_words)
-        if X.nnz == 0:
+        if not counts.any():
             raise ValueError("X has no words: every row is empty")
         self._solver_state = None
-        self.mean_length_ = float(document_lengths(X).mean())
+        self.mean_length_ = statistics.mean_length
         self.tree_ = WordTree(n_words, rng) if self.output == "tree" else None
         n_outputs = n_words - 1 if self.output == "tree" else n_words
-        theta = initial_theta(rng, n_words, self.n_components, n_outputs, labels.indicator.shape[1])
+        theta = initial_theta(rng, n_words, self.n_components, n_outputs, documents.labels.indicator.shape[1])
         if not self._zero_biases:
-            counts = np.asarray(X.sum(axis=0)).ravel()
             if self.tree_ is not None:
                 theta.b = self.tree_.base_rates(counts).astype(np.float32)
             else:
                 theta.b = np.log(word_frequencies(counts)).astype(np.float32)
         self._set_theta(theta)
 
-    def _trainer(self, X: sparse.csr_array, labels: Labels, auto_smoothing: float) -> Any:
+    def _trainer(self, documents: Rows, auto_smoothing: float) -> Any:
+        X, labels = documents.read(), documents.labels
         options = Options(
             activation=self.activation,
             generative=self._generative_weight() / self.mean_length_,
@@ -187,11 +182,12 @@ class ShallowModel(LikelihoodMixin, TopicModel):
 
         return SoftmaxTrainer(self._theta(), X, labels, options)
 
-    def _validation_score(self, theta: Theta, X: sparse.csr_array, labels: Labels, seed: int) -> float:
+    def _validation_score(self, theta: Theta, held_out: Rows, seed: int) -> float:
         """Larger is better: the mean log-likelihood per word of held-out documents.
 
         Few documents are looked at in several orders, always the same ones, so that the choice is not left to chance.
         """
+        X = held_out.read()
         n_words = document_lengths(X).sum()
         n_orderings = int(np.clip(_VALIDATION_WORDS // max(n_words, 1), 1, 10))
         losses = [self._losses(theta, X, seed + k).sum() for k in range(n_orderings)]
@@ -251,7 +247,7 @@ class ShallowModel(LikelihoodMixin, TopicModel):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.
 
         Returns
@@ -260,12 +256,13 @@ class ShallowModel(LikelihoodMixin, TopicModel):
             Each row depends on that row of X alone.
         """
         check_is_fitted(self)
-        return self._represent(self._theta(), check_counts(self, X, reset=False))
+        return self._represent(self._theta(), self._check_X(X, reset=False))
 
-    def _represent(self, theta: Theta, X: sparse.csr_array) -> np.ndarray:
+    def _represent(self, theta: Theta, documents: Rows) -> np.ndarray:
         from pictopic.kernels.bag import represent
         from pictopic.kernels.elementary import ACTIVATIONS
 
+        X = documents.read()
         out = np.empty((X.shape[0], theta.c.size), np.float32)
 
         def run(first: int, last: int) -> None:

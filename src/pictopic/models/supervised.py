@@ -11,8 +11,8 @@ from sklearn.metrics import accuracy_score, average_precision_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from pictopic.models.documents import PICTURES_FIRST, Documents, check_documents
-from pictopic.models.labels import Labels, encode_labels
+from pictopic.corpus.rows import Rows
+from pictopic.models.inputs import Labels, encode_labels
 
 
 class SupervisedMixin(ClassifierMixin):
@@ -29,6 +29,15 @@ class SupervisedMixin(ClassifierMixin):
 
     def _generative_weight(self) -> float:
         return self.generative_weight
+
+    def _check(self, X: Any, y: Any, global_features: Any = None, *, reset: bool, classes: Any = None) -> Rows:
+        rows = self._check_X(X, global_features, reset=reset)
+        y = rows.labels if y is None else y
+        return rows.with_labels(self._check_y(y, len(rows), reset=reset, classes=classes))
+
+    def _usable(self, held_out: Rows) -> Rows | None:
+        labelled = np.flatnonzero(held_out.labels.known)
+        return held_out[labelled] if labelled.size else None
 
     def _check_y(self, y: Any, n_documents: int, *, reset: bool, classes: Any = None) -> Labels:
         """Labels of documents; with `reset`, the classes are learnt from them or taken from `classes`."""
@@ -78,23 +87,27 @@ class DeepSupervisedMixin(SupervisedMixin):
 
     if TYPE_CHECKING:
 
-        def _represent(self, parameters: dict[str, np.ndarray], documents: Documents) -> np.ndarray: ...
+        def _represent(self, parameters: dict[str, np.ndarray], documents: Rows) -> np.ndarray: ...
 
-    def _check_labelled(self, X: Any, y: Any, features: Any, *, reset: bool, classes: Any = None) -> Documents:
-        if y is None:
-            self._check_y(y, 0, reset=reset)
-        documents = check_documents(self, X, features, reset=reset)
-        documents.labels = self._check_y(y, len(documents), reset=reset, classes=classes)
-        return documents
+    @property
+    def coef_(self) -> np.ndarray:
+        """U."""
+        return self.parameters_["U"]
 
-    def _validation_score(self, parameters: dict[str, np.ndarray], held_out: Documents, seed: int) -> float:
+    @property
+    def intercept_(self) -> np.ndarray:
+        """D."""
+        return self.parameters_["d"]
+
+    def _validation_score(self, parameters: dict[str, np.ndarray], held_out: Rows, seed: int) -> float:
         """Larger is better: what `validation_metric` says of the held-out documents' classes."""
-        if self.split == PICTURES_FIRST:
-            held_out = held_out.without_last_columns(self.n_annotation_words)
-        p = self._class_proba(parameters, held_out)
-        return self._goodness(p, held_out.labels.indicator[held_out.rows], self.validation_metric)
+        if self.predicts_tags_only:
+            held_out = held_out.without_tags()
+        return self._goodness(
+            self._class_proba(parameters, held_out), held_out.labels.indicator, self.validation_metric
+        )
 
-    def _class_proba(self, parameters: dict[str, np.ndarray], documents: Documents) -> np.ndarray:
+    def _class_proba(self, parameters: dict[str, np.ndarray], documents: Rows) -> np.ndarray:
         return self._proba_of(self._represent(parameters, documents), parameters["U"], parameters["d"])
 
     def predict_proba(self, X: Any, *, global_features: Any = None) -> np.ndarray:
@@ -102,7 +115,7 @@ class DeepSupervisedMixin(SupervisedMixin):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.  Columns of a modality that is missing are 0.
         global_features : array-like of shape (n_documents, n_features), optional
 
@@ -112,14 +125,14 @@ class DeepSupervisedMixin(SupervisedMixin):
             In the order of `classes_`.  Rows sum to one, unless a document can have several classes.
         """
         check_is_fitted(self)
-        return self._class_proba(self.parameters_, check_documents(self, X, global_features, reset=False))
+        return self._class_proba(self.parameters_, self._check_X(X, global_features, reset=False))
 
     def predict(self, X: Any, *, global_features: Any = None) -> np.ndarray:
         """The most probable class of each document, or a 0/1 matrix of the classes above one half.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.
         global_features : array-like of shape (n_documents, n_features), optional
 
@@ -134,7 +147,7 @@ class DeepSupervisedMixin(SupervisedMixin):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, RowReader} of shape (n_documents, n_words)
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.
         y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
         sample_weight : array-like of shape (n_documents,), optional

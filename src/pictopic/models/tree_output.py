@@ -16,7 +16,7 @@ from scipy.special import expit, log_expit
 from pictopic.kernels import learning
 from pictopic.kernels.elementary import ACTIVATIONS
 from pictopic.kernels.simd import padded
-from pictopic.models.labels import Labels
+from pictopic.models.inputs import Labels
 from pictopic.models.parallel import chunks, in_parts
 from pictopic.models.parameters import ADAM_BETAS, WORD_RATE, Options, Theta, average_decay
 from pictopic.models.training import Trainer
@@ -143,8 +143,8 @@ class TreeTrainer(Trainer):
         touched.c[:] = True
         touched.U[:] = True
         return learning.learn(
-            documents, self.X.indptr, self.X.indices, self.X.data, *self.labels, options.multi_label,
-            self.theta, self.rates, np.float32(options.smoothing), out, touched,
+            documents, self.X.indptr, self.X.indices, self.X.data, self.labels.indicator, self.labels.known,
+            options.multi_label, self.theta, self.rates, np.float32(options.smoothing), out, touched,
             np.float32(step), np.float32(options.generative),
             ACTIVATIONS[options.activation], np.float32(options.dropout), np.uint64(seed), self.n_hidden,
             *self.scratch[j],

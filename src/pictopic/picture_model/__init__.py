@@ -21,7 +21,7 @@ from pictopic.picture_model.review import ReviewMixin
 from pictopic.picture_model.update import updated_corpus
 from pictopic.tasks.decisions import Decisions
 from pictopic.tasks.evaluate import evaluate
-from pictopic.tasks.fitting import Fit, Fitted, Rows, fit_everything, refit
+from pictopic.tasks.fitting import Fit, Fitted, fit_everything, refit
 from pictopic.tasks.pretraining import load_pretrained
 from pictopic.tasks.reading import PictureReader
 from pictopic.tasks.retrieve import Index
@@ -199,7 +199,7 @@ class PictureModel(ReviewMixin):
             fit=train,
             run=run,
         )
-        self._take(corpus, fitted, Index.build(fitted.network.represent(Rows.of(corpus))))
+        self._take(corpus, fitted, Index.build(fitted.estimator.transform(corpus)))
         if self.verbose:
             print("\n".join(self.summary()))
 
@@ -212,7 +212,7 @@ class PictureModel(ReviewMixin):
     def summary(self) -> list[str]:
         """How good the model is on held-out pictures, next to simple baselines, as lines of text."""
         fitted = self._check_fitted()
-        network = type(fitted.network.estimator).__name__
+        network = type(fitted.estimator).__name__
         lines = [f"learnt from {len(rows_to_learn_from(self.corpus_)):,} rows with {network}"]
         if fitted.held_out is None:
             lines.append("accuracy is unknown: too few pictures to hold any out")
@@ -326,7 +326,7 @@ class PictureModel(ReviewMixin):
             run = replace(run, checkpoint=Checkpoint(update.checkpoints, minutes=1))
         # A copy: if learning fails or is interrupted, this model stays what it was.
         again = refit(copy.deepcopy(fitted), update.corpus, passes, run)
-        self._take(update.corpus, again, Index.build(again.network.represent(Rows.of(update.corpus))))
+        self._take(update.corpus, again, Index.build(again.estimator.transform(update.corpus)))
         self._temporary = temporary or self._temporary
         if self.verbose:
             news = [f"{update.n_new:,} pictures more"]

@@ -9,9 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from pictopic.corpus.corpus import Corpus
-from pictopic.tasks.annotate import rank_tags
+from pictopic.corpus.rows import Rows
+from pictopic.tasks.annotate import rank_tags, tag_proba
 from pictopic.tasks.explain import Explanation, contributions, heat_map, overlay
-from pictopic.tasks.fitting import Fitted, Network, Rows
+from pictopic.tasks.fitting import Fitted, class_names
 from pictopic.tasks.reading import Answer, Described, PictureReader, Query
 from pictopic.tasks.retrieve import Index
 from pictopic.words.duplicates import groups
@@ -34,9 +35,9 @@ class AnswersMixin:
         return self._fitted
 
     @property
-    def network(self) -> Network:
-        """The fitted network, behind one interface for shallow and deep ones."""
-        return self._check_fitted().network
+    def estimator_(self) -> Any:
+        """The topic model: one of the four estimators, fitted."""
+        return self._check_fitted().estimator
 
     @property
     def has_classes(self) -> bool:
@@ -105,7 +106,7 @@ class AnswersMixin:
             raise ValueError(f"k must be at least 1, got {k}")
         known = tuple(split_tags(list(tags)))
         query = Query(self._reader, picture, known)
-        p = fitted.network.tag_proba(query.rows)
+        p = tag_proba(fitted.estimator, query.rows)
         if not thresholds:
             return query.answers([rank_tags(own, names, k, known) for own in p])
         if fitted.thresholds is None:
@@ -136,7 +137,7 @@ class AnswersMixin:
         query = Query(self._reader, picture, split_tags(list(tags)))
         if not query.one:
             raise ValueError("tag_probabilities takes one picture, not a list")
-        own = fitted.thresholds.probabilities(fitted.network.tag_proba(query.rows))[0]
+        own = fitted.thresholds.probabilities(tag_proba(fitted.estimator, query.rows))[0]
         return dict(zip(self.corpus_.vocabulary.annotations, own.tolist(), strict=True))
 
     def classify(
@@ -165,7 +166,7 @@ class AnswersMixin:
             )
         query = Query(self._reader, picture, split_tags(list(tags)))
         answers = []
-        for own in fitted.head.predict_proba(fitted.network.represent(query.rows)):
+        for own in fitted.head.predict_proba(fitted.estimator.transform(query.rows)):
             order = np.argsort(-own, kind="stable")
             answer = [(fitted.head.classes[i], float(own[i])) for i in order][:k]
             if dont_know and own.max() < fitted.head.sure_from:
@@ -207,7 +208,7 @@ class AnswersMixin:
         query = Query(self._reader, picture, words)
         itself = [self._reader.row_of(query.pictures[number]) for number in query.found]
         numbers, similarities = self._index.search(
-            fitted.network.represent(query.rows), k, among=self._filtered(label, tag), exclude=itself
+            fitted.estimator.transform(query.rows), k, among=self._filtered(label, tag), exclude=itself
         )
         names = self.corpus_.file_names
         answers = [
@@ -226,7 +227,7 @@ class AnswersMixin:
         alone = sparse.hstack(
             [sparse.csr_array((n, vocabulary.n_pairs), dtype=np.int32), sparse.eye_array(n, dtype=np.int32)]
         )
-        Z = fitted.network.represent(Rows(sparse.csr_array(alone), None, n))
+        Z = fitted.estimator.transform(Rows(alone, n_annotation_words=n))
         own = vocabulary.annotations.index(name)
         rows, values = Index.build(Z).search(Z[[own]], k, exclude=[own])
         return [(vocabulary.annotations[row], float(v)) for row, v in zip(rows[0], values[0], strict=True) if row >= 0]
@@ -282,7 +283,7 @@ class AnswersMixin:
             name = str(answer[0][0])
         score = self._score_of(name)
         total, columns, falls = contributions(query.rows, score)
-        counts = query.rows.X.toarray()[0]
+        counts = query.rows.read().toarray()[0]
         share = np.zeros(query.rows.n_visual)
         share[columns] = falls / counts[columns]
         extractor = self.corpus_.extractor
@@ -297,17 +298,12 @@ class AnswersMixin:
         fitted, vocabulary = self._check_fitted(), self.corpus_.vocabulary
         if fitted.head is not None and name in fitted.head.classes:
             # The network's own classes: smooth, and what it was trained for.
-            k = self._own_classes().index(name)
-            return lambda rows: np.log(fitted.network.class_proba(rows)[:, k] + 1e-12)
+            k = class_names(fitted.estimator, self.corpus_.classes).index(name)
+            return lambda rows: np.log(fitted.estimator.predict_proba(rows)[:, k] + 1e-12)
         if normalise_tag(name) in vocabulary:
             k = vocabulary.annotations.index(normalise_tag(name))
-            return lambda rows: np.log(fitted.network.tag_proba(rows)[:, k] + 1e-12)
+            return lambda rows: np.log(tag_proba(fitted.estimator, rows)[:, k] + 1e-12)
         raise ValueError(f"{name!r} is neither a class nor a tag of the collection")
-
-    def _own_classes(self) -> list[str]:
-        if self.corpus_.multi_label:
-            return self.corpus_.classes
-        return [str(name) for name in self._check_fitted().network.estimator.classes_]
 
     def _filtered(self, label: str | None, tag: str | None) -> np.ndarray | None:
         """Which pictures have this label and this tag; None: all."""

@@ -27,14 +27,14 @@ from pictopic.files import (
     replace_folder,
     write_text,
 )
-from pictopic.models.persistence import load as load_network
-from pictopic.models.persistence import save_files as save_network
+from pictopic.models.persistence import load as load_estimator
+from pictopic.models.persistence import save_files as save_estimator
 from pictopic.picture_model.integrity import ModelFiles, checksum, table_of
 from pictopic.picture_model.parts import check_figures, check_options, check_together
 from pictopic.storage import sha256
 from pictopic.tasks.annotate import TagThresholds
 from pictopic.tasks.classify import ClassHead
-from pictopic.tasks.fitting import Fitted, HeldOut, Network
+from pictopic.tasks.fitting import Fitted, HeldOut
 from pictopic.tasks.retrieve import Index
 
 FORMAT_VERSION = 2
@@ -85,7 +85,7 @@ def write_model(folder: Path, options: dict[str, Any], corpus: Corpus, fitted: F
 def _write_parts(new: Path, final: Path, options: dict[str, Any], corpus: Corpus, fitted: Fitted, index: Index) -> None:
     copy_corpus(corpus, new / "corpus", final / "corpus")
     np.save(new / "rows.npy", corpus.row_numbers)
-    save_network(fitted.network.estimator, new / "network")
+    save_estimator(fitted.estimator, new / "network")
     index.save(new / "index")
     if fitted.head is not None:
         fitted.head.save(new)
@@ -178,7 +178,7 @@ def _read_parts(folder: Path, pictures: Path | None) -> SavedModel:
     try:
         files = _checked_files(folder, content)
         corpus = _read_corpus(folder, pictures)
-        network = Network(load_network(folder / "network"))
+        estimator = load_estimator(folder / "network")
         head = None if section(content, "head") is None else ClassHead.load(folder, content["head"])
         thresholds = section(content, "thresholds")
         thresholds = None if thresholds is None else TagThresholds.from_dict(thresholds)
@@ -186,7 +186,7 @@ def _read_parts(folder: Path, pictures: Path | None) -> SavedModel:
         figures = check_figures(section(content, "figures"))
         # Without looking at each byte of its vectors, which is left to `ModelFiles.check`.
         index = Index.load(folder / "index", verify=False)
-        fitted = Fitted(network, head, thresholds, figures, held_out)
+        fitted = Fitted(estimator, head, thresholds, figures, held_out)
         check_together(corpus, fitted, index)
         return SavedModel(check_options(section(content, "options")), corpus, fitted, index, files)
     except ValueError as error:

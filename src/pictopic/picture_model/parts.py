@@ -6,6 +6,7 @@ from typing import Any
 
 from pictopic.checks import is_finite_tree, mapping, number, one_of, section, shown, text, texts, whole
 from pictopic.corpus.corpus import Corpus
+from pictopic.models.deep_model import DeepModel
 from pictopic.tasks.fitting import Fitted
 from pictopic.tasks.retrieve import Index
 from pictopic.words.extract import PRESETS
@@ -53,12 +54,12 @@ def check_figures(value: Any) -> dict[str, float]:
 
 def check_together(corpus: Corpus, fitted: Fitted, index: Index) -> None:
     """Compare the sizes of all parts of a model; a ValueError names two that do not go together."""
-    estimator, vocabulary = fitted.network.estimator, corpus.vocabulary
+    estimator, vocabulary = fitted.estimator, corpus.vocabulary
     n_units = estimator._n_features_out
     _check_words(corpus)
     _compare("words of the network", estimator.n_features_in_, "of the collection", len(vocabulary))
     _compare("tags of the network", estimator.n_annotation_words, "of the collection", vocabulary.n_annotation_words)
-    if fitted.network.is_deep:
+    if isinstance(estimator, DeepModel):  # the others take no global features
         n_global = corpus._manifest.n_features
         _compare("global features of the network", estimator.n_global_features_, "of the collection", n_global)
     _compare("vectors of the index", len(index), "pictures of the collection", len(corpus))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pictopic.corpus.rows import Rows
 from pictopic.picture_model.topics import TopicsMixin
-from pictopic.tasks.fitting import Rows
 from pictopic.tasks.likelihood import log_likelihood_per_word, odd_means
 from pictopic.tasks.missing import Ranking, Suggestions, suggest
 from pictopic.tasks.quality import Quality, quality
@@ -36,7 +36,7 @@ class ReviewMixin(TopicsMixin):
     @property
     def odd_means(self) -> str:
         """A sentence that says what `odd` measures: it depends on what the network was trained for."""
-        return odd_means(self.network)
+        return odd_means(self.estimator_)
 
     def odd(self, k: int | None = 10) -> Answer:
         """Pictures of the collection whose words, or tags, the model finds least probable.
@@ -51,7 +51,7 @@ class ReviewMixin(TopicsMixin):
         list of (file_name, log-likelihood per word), oddest first
             See `odd_means`.  Pictures of which nothing can be said are left out.
         """
-        found = log_likelihood_per_word(self.network, Rows.of(self.corpus_))
+        found = log_likelihood_per_word(self.estimator_, Rows.of(self.corpus_))
         order = [row for row in np.argsort(found, kind="stable") if np.isfinite(found[row])]
         return [(self.corpus_.file_names[row], float(found[row])) for row in order[:k]]
 

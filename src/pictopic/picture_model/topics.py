@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pictopic.corpus.rows import Rows
 from pictopic.picture_model.answers import AnswersMixin
 from pictopic.tasks.explore import ClassTopic, UnitTopic, class_topics, unit_topics
-from pictopic.tasks.fitting import Rows
+from pictopic.tasks.fitting import class_names
 from pictopic.tasks.metrics import npmi_coherence, topic_diversity
 from pictopic.tasks.projection import project
 from pictopic.tasks.reading import Answer
@@ -22,10 +23,9 @@ class TopicsMixin(AnswersMixin):
         fitted = self._check_fitted()
         if fitted.head is None:
             raise ValueError("the collection has no classes; get_topics tells what the hidden units stand for")
-        rows = Rows.of(self.corpus_)
-        return class_topics(
-            fitted.network, rows, self.corpus_.vocabulary, self._own_classes(), n_units, n_visual_words, n_tags
-        )
+        estimator, corpus = fitted.estimator, self.corpus_
+        names = class_names(estimator, corpus.classes)
+        return class_topics(estimator, Rows.of(corpus), corpus.vocabulary, names, n_units, n_visual_words, n_tags)
 
     def map(self, random_state: int = 0) -> np.ndarray:
         """Places of the collection's pictures in a plane, those that are alike near each other.
@@ -49,7 +49,7 @@ class TopicsMixin(AnswersMixin):
         return topics[topic]
 
     def _unit_topics(self, n_tags: int = 10, n_visual_words: int = 4) -> list[UnitTopic]:
-        return unit_topics(self._check_fitted().network, self.corpus_.vocabulary, n_visual_words, n_tags)
+        return unit_topics(self.estimator_, self.corpus_.vocabulary, n_visual_words, n_tags)
 
     def topic_quality(self, n_tags: int = 10) -> dict[str, float]:
         """Measures of the topics' tags, as far as there are tags to measure.
@@ -93,7 +93,7 @@ class TopicsMixin(AnswersMixin):
             "Representative_Docs", the pictures in which it is strongest.  The largest topics first.
         """
         fitted = self._check_fitted()
-        Z = fitted.network.represent(Rows.of(self.corpus_))
+        Z = fitted.estimator.transform(Rows.of(self.corpus_))
         Z = (Z - Z.mean(axis=0)) / (Z.std(axis=0) + 1e-6)
         counts = np.bincount(Z.argmax(axis=1), minlength=Z.shape[1])
         names, topics = self.corpus_.file_names, self._unit_topics()

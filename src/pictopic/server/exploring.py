@@ -42,7 +42,7 @@ def collection(served: ServedModel, settings: Settings, name: str) -> schemas.Co
         has_classes=model.has_classes,
         has_tags=bool(served.vocabulary.annotations),
         has_thresholds=model.has_thresholds,
-        network=type(model.network.estimator).__name__,
+        network=type(model.estimator_).__name__,
         figures=_finite(model.figures_),
         n_held_out=model.n_held_out,
         max_upload=settings.max_upload,

@@ -42,7 +42,7 @@ class ServedModel:
     def __init__(self, folder: Path, pictures: Path | None):
         # One thread a request, and no processes: requests are what runs in parallel.
         self.model = PictureModel.load(folder, pictures=pictures, n_jobs=1, verbose=0)
-        self.model.network.estimator.set_params(n_jobs=1)
+        self.model.estimator_.set_params(n_jobs=1)
         corpus = self.model.corpus_
         # All that a corpus reads when it is asked for, now: later, another model may lie in the folder.
         self.names, self.tags, self.labels, self._paths = (

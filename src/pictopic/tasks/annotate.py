@@ -10,11 +10,30 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from pictopic.checks import mapping, number, numbers, section
+from pictopic.corpus.rows import Rows
 
 _TINY = 1e-12
 _MOST = 1e6  # of a slope or an offset that is read
 _ROUNDS = 10  # of learning offsets given the slope, and the slope given the offsets
 _FEW = 5  # validation pictures with a tag below which its threshold is the common one
+
+
+def tag_proba(estimator: Any, rows: Rows) -> np.ndarray:
+    """p(next word) over the annotation words, renormalised.
+
+    Parameters
+    ----------
+    estimator : DocNADE, SupDocNADE, DeepDocNADE or SupDeepDocNADE
+        Fitted.
+    rows : Rows
+        With the tags that are known already; `Rows.without_tags` for none.
+
+    Returns
+    -------
+    array of shape (n, n_annotation_words)
+    """
+    p = estimator.next_word_proba(rows, columns=np.arange(rows.n_visual, rows.shape[1]))
+    return p / np.maximum(p.sum(axis=1, keepdims=True), _TINY)
 
 
 def rank_tags(p: np.ndarray, names: tuple[str, ...], k: int, known: tuple[str, ...] = ()) -> list[tuple[str, float]]:

@@ -8,7 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from pictopic.corpus.corpus import Corpus
-from pictopic.tasks.fitting import Fitted, Rows, known_rows
+from pictopic.corpus.rows import Rows
+from pictopic.tasks.annotate import tag_proba
+from pictopic.tasks.fitting import Fitted, known_rows
 from pictopic.tasks.likelihood import compare_with_unigram
 from pictopic.tasks.metrics import accuracy, f_measure_at_k, mean_average_precision, per_word_scores
 from pictopic.tasks.retrieve import Index
@@ -28,13 +30,13 @@ def evaluate(fitted: Fitted, index: Index, collection: Corpus, other: Corpus) ->
         raise ValueError("the corpus was built with other visual words than the model's")
     rows = _rows(other, collection)
     pictures = rows.without_tags()
-    Z = fitted.network.represent(pictures)
+    Z = fitted.estimator.transform(pictures)
     train_rows = Rows.of(collection)[rows_to_learn_from(collection)]
     figures = {
         **_classes(fitted, Z, other),
         **_tags(fitted, pictures, collection, other),
         **_similar(index, Z, collection, other),
-        **compare_with_unigram(fitted.network, rows, train_rows),
+        **compare_with_unigram(fitted.estimator, rows, train_rows),
     }
     if not figures:
         raise ValueError("there is nothing to compare with: the pictures have neither tags nor classes of the model")
@@ -50,7 +52,7 @@ def _rows(other: Corpus, collection: Corpus) -> Rows:
     else:
         tags = other.X[:, n_pairs:] @ _same_words(other.vocabulary.annotations, vocabulary)
     X = sparse.hstack([other.X[:, :n_pairs], tags], format="csr", dtype=np.int32)
-    return Rows(X, other.global_features, vocabulary.n_annotation_words)
+    return Rows(X, other.global_features, n_annotation_words=vocabulary.n_annotation_words)
 
 
 def _same_words(names: Sequence[str], vocabulary: Vocabulary) -> sparse.csr_array:
@@ -85,7 +87,7 @@ def _tags(fitted: Fitted, rows: Rows, collection: Corpus, other: Corpus) -> dict
     tagged = [k for k, tags in enumerate(true) if tags]
     if not names or not tagged:
         return {}
-    p = fitted.network.tag_proba(rows[np.array(tagged)])
+    p = tag_proba(fitted.estimator, rows[tagged])
     ranked = [[names[i] for i in np.argsort(-own, kind="stable")[:_TOP]] for own in p]
     true = [true[k] for k in tagged]
     words = per_word_scores(true, ranked)

@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 from scipy import sparse
 
-from pictopic.tasks.fitting import Rows
+from pictopic.corpus.rows import Rows
 from pictopic.words.extract import Extractor
 from pictopic.words.pictures import gray, rgb
 
@@ -45,15 +45,16 @@ def contributions(rows: Rows, score: Callable[[Rows], np.ndarray]) -> tuple[floa
     falls : float array
         Of the score, for each of them.
     """
-    columns = rows.X.indices[rows.X.indices < rows.n_visual]
+    X, features = rows.read(), rows.read_features()
+    columns = X.indices[X.indices < rows.n_visual]
     n = len(columns)
-    copies = sparse.csr_array(sparse.vstack([rows.X] * (n + 1), format="csr"))
+    copies = sparse.csr_array(sparse.vstack([X] * (n + 1), format="csr"))
     taken = sparse.csr_array((np.ones(n, bool), (np.arange(n), columns)), shape=(n, copies.shape[1]))
-    left = copies - sparse.vstack([taken.multiply(rows.X.toarray()), sparse.csr_array((1, copies.shape[1]))])
+    left = copies - sparse.vstack([taken.multiply(X.toarray()), sparse.csr_array((1, copies.shape[1]))])
     left = sparse.csr_array(left.astype(np.int32))
     left.eliminate_zeros()
-    features = None if rows.features is None else np.repeat(rows.features, n + 1, axis=0)
-    found = score(Rows(left, features, rows.n_annotation_words))
+    features = None if features is None else np.repeat(features, n + 1, axis=0)
+    found = score(Rows(left, features, n_annotation_words=rows.n_annotation_words))
     return float(found[-1]), columns, found[-1] - found[:-1]
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from pictopic.tasks.fitting import Network, Rows
-    from pictopic.words.vocabulary import Vocabulary
+from pictopic.corpus.rows import Rows
+from pictopic.models.deep_model import DeepModel
+from pictopic.words.vocabulary import Vocabulary
 
 
 def class_words(model: Any, n_units: int = 3, n_words: int = 5) -> dict[Any, np.ndarray]:
@@ -59,7 +59,7 @@ class ClassTopic(NamedTuple):
 
 
 def class_topics(
-    network: Network, rows: Rows, vocabulary: Vocabulary, classes: list[str], n_units: int, n_visual: int, n_tags: int
+    estimator: Any, rows: Rows, vocabulary: Vocabulary, classes: list[str], n_units: int, n_visual: int, n_tags: int
 ) -> list[ClassTopic]:
     """The visual words and tags that go with each class, as in the paper's figure.
 
@@ -68,8 +68,8 @@ def class_topics(
 
     Parameters
     ----------
-    network : Network
-        Fitted with classes.
+    estimator : SupDocNADE or SupDeepDocNADE
+        Fitted.
     rows : Rows
         The collection.
     vocabulary : Vocabulary
@@ -82,9 +82,8 @@ def class_topics(
     -------
     list of ClassTopic
     """
-    U, _ = network.own_head()
-    units = np.argsort(-U, axis=1, kind="stable")[:, :n_units]
-    weights = _word_weights(network, rows, units)
+    units = np.argsort(-estimator.coef_, axis=1, kind="stable")[:, :n_units]
+    weights = _word_weights(estimator, rows, units)
     topics = []
     for name, strongest, weight in zip(classes, units, weights, strict=True):
         words, tags = _best_words(weight, vocabulary, n_visual, n_tags)
@@ -99,12 +98,13 @@ class UnitTopic(NamedTuple):
     tags: list[tuple[str, float]]  # and weight
 
 
-def unit_topics(network: Network, vocabulary: Vocabulary, n_visual: int, n_tags: int) -> list[UnitTopic]:
+def unit_topics(estimator: Any, vocabulary: Vocabulary, n_visual: int, n_tags: int) -> list[UnitTopic]:
     """The words that each hidden unit of the top layer makes more probable (deep, softmax), or answers to (shallow).
 
     Parameters
     ----------
-    network : Network
+    estimator : DocNADE, SupDocNADE, DeepDocNADE or SupDeepDocNADE
+        Fitted.
     vocabulary : Vocabulary
     n_visual, n_tags : int
         At most so many visual words and tags per unit.
@@ -115,12 +115,11 @@ def unit_topics(network: Network, vocabulary: Vocabulary, n_visual: int, n_tags:
         In the order of the units.  Without visual words, if the network was trained to predict only tags: then it has
         learnt nothing about which visual words follow.
     """
-    if network.predicts_tags_only:
+    if estimator.predicts_tags_only:
         n_visual = 0
-    if network.is_deep and network.estimator.tree_ is None:
-        weights = network.estimator.parameters_["V"].T
-    else:
-        weights = network.estimator.components_
+    # Of a deep network's lowest layer W says little; its V says which words follow.
+    is_deep_softmax = isinstance(estimator, DeepModel) and estimator.tree_ is None
+    weights = estimator.parameters_["V"].T if is_deep_softmax else estimator.components_
     return [UnitTopic(*_best_words(weight, vocabulary, n_visual, n_tags)) for weight in weights]
 
 
@@ -139,11 +138,11 @@ def _best(weights: np.ndarray, names: Sequence[Any], n: int) -> list[tuple[Any, 
     return [(names[i], float(weights[i])) for i in order]
 
 
-def _word_weights(network: Network, rows: Rows, units: np.ndarray) -> np.ndarray:
+def _word_weights(estimator: Any, rows: Rows, units: np.ndarray) -> np.ndarray:
     """A weight for each class and word, (C, Q)."""
-    if network.is_deep and len(network.estimator._sizes()) > 1:
-        return class_gradients(network.estimator, rows)
-    return np.stack([network.estimator.components_[own].mean(axis=0) for own in units])
+    if isinstance(estimator, DeepModel) and len(estimator._sizes()) > 1:  # W is not next to the classes
+        return class_gradients(estimator, rows)
+    return np.stack([estimator.components_[strongest].mean(axis=0) for strongest in units])
 
 
 def class_gradients(estimator: Any, rows: Rows, n_rows: int = 1000) -> np.ndarray:
@@ -152,9 +151,9 @@ def class_gradients(estimator: Any, rows: Rows, n_rows: int = 1000) -> np.ndarra
 
     some = rows[np.linspace(0, len(rows) - 1, min(n_rows, len(rows))).astype(int)]
     inputs, network = estimator._inputs(), estimator._network(estimator.parameters_)
-    x = np.zeros(some.X.shape, np.float32)
-    inputs.fill(some.X, x)
+    x = np.zeros(some.shape, np.float32)
+    inputs.fill(some.read(), x)
     given = torch.from_numpy(x).to(estimator.device).requires_grad_(True)
-    f = torch.from_numpy(inputs.standardize(some.features, len(some))).to(estimator.device)
+    f = torch.from_numpy(inputs.standardize(some.read_features(), len(some))).to(estimator.device)
     scores = network.class_scores(network.hidden(given, f)).mean(0)
     return np.stack([torch.autograd.grad(score, given, retain_graph=True)[0].mean(0).cpu().numpy() for score in scores])

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from pictopic.corpus.corpus import Corpus
+from pictopic.corpus.rows import Rows
 from pictopic.models.deep import DeepDocNADE, SupDeepDocNADE
 from pictopic.models.docnade import DocNADE, SupDocNADE
-from pictopic.models.documents import PICTURES_FIRST
 from pictopic.models.run import Run
-from pictopic.tasks.annotate import TagThresholds
+from pictopic.tasks.annotate import TagThresholds, tag_proba
 from pictopic.tasks.classify import ClassHead, fit_class_head
 from pictopic.tasks.likelihood import compare_with_unigram
 from pictopic.tasks.metrics import f_measure_at_k, mean_average_precision
@@ -28,91 +27,7 @@ _THREADS_FROM = 2_000  # rows
 TRIAL, FINAL = "trial", "final"  # the trainings of a fit
 
 
-Fit = Callable[[Any, Any, Any, dict[str, Any]], Any]  # estimator, X, y, others of `fit` -> the fitted estimator
-
-
-class Rows:
-    """Counts and global features of some pictures, with and without their tags.
-
-    Parameters
-    ----------
-    X : csr_array of shape (n, n_words)
-    features : array of shape (n, n_features) or None
-    n_annotation_words : int
-    """
-
-    def __init__(self, X: sparse.csr_array, features: Any, n_annotation_words: int):
-        self.X, self.n_annotation_words = sparse.csr_array(X), n_annotation_words
-        self.features = None if features is None else np.asarray(features)
-
-    @classmethod
-    def of(cls, corpus: Corpus) -> Rows:
-        """All rows of a corpus."""
-        return cls(corpus.X, corpus.global_features, corpus.vocabulary.n_annotation_words)
-
-    def __len__(self) -> int:
-        return self.X.shape[0]
-
-    def __getitem__(self, rows: np.ndarray) -> Rows:
-        return Rows(self.X[rows], None if self.features is None else self.features[rows], self.n_annotation_words)
-
-    @property
-    def n_visual(self) -> int:
-        """Number of columns of visual words."""
-        return self.X.shape[1] - self.n_annotation_words
-
-    def without_tags(self) -> Rows:
-        """The same pictures as one would meet them: without tags; but if there are only tags, with them."""
-        if not self.n_visual:
-            return self
-        X = self.X.copy()
-        X.data *= X.indices < self.n_visual
-        X.eliminate_zeros()  # in place: not in the caller's counts
-        return Rows(X, self.features, self.n_annotation_words)
-
-    def has_tag(self) -> np.ndarray:
-        """Which tags each picture has, (n, n_annotation_words)."""
-        return self.X[:, self.n_visual :].toarray() > 0
-
-
-class Network:
-    """A fitted estimator, shallow or deep, behind one interface: only the deep ones take global features."""
-
-    def __init__(self, estimator: Any):
-        self.estimator = estimator
-
-    @property
-    def is_deep(self) -> bool:
-        """Whether it is a deep one."""
-        return isinstance(self.estimator, DeepDocNADE | SupDeepDocNADE)
-
-    @property
-    def predicts_tags_only(self) -> bool:
-        """Whether it was trained to predict tags from pictures, and knows nothing of how probable visual words are."""
-        return self.is_deep and self.estimator.split == PICTURES_FIRST
-
-    def _features(self, rows: Rows) -> dict[str, Any]:
-        return {"global_features": rows.features} if self.is_deep and rows.features is not None else {}
-
-    def represent(self, rows: Rows) -> np.ndarray:
-        """Hidden representations, (n, n_components)."""
-        return self.estimator.transform(rows.X, **self._features(rows))
-
-    def tag_proba(self, rows: Rows) -> np.ndarray:
-        """p(next word) over the annotation words, renormalised, (n, n_annotation_words)."""
-        columns = np.arange(rows.n_visual, rows.X.shape[1])
-        p = self.estimator.next_word_proba(rows.X, columns=columns, **self._features(rows))
-        return p / np.maximum(p.sum(axis=1, keepdims=True), 1e-12)
-
-    def class_proba(self, rows: Rows) -> np.ndarray:
-        """The network's own p(class), (n, classes)."""
-        return self.estimator.predict_proba(rows.X, **self._features(rows))
-
-    def own_head(self) -> tuple[np.ndarray, np.ndarray]:
-        """U and d."""
-        if self.is_deep:
-            return self.estimator.parameters_["U"], self.estimator.parameters_["d"]
-        return self.estimator.coef_, self.estimator.intercept_
+Fit = Callable[[Any, Rows, Rows | None, Run], Any]  # estimator, rows, those to stop on, run -> the fitted estimator
 
 
 @dataclass
@@ -131,7 +46,7 @@ class HeldOut:
 class Fitted:
     """What learning came to."""
 
-    network: Network
+    estimator: Any  # one of the four, fitted
     head: ClassHead | None  # None: there are no classes to tell apart
     thresholds: TagThresholds | None  # None: there are no tags, or too few pictures
     figures: dict[str, float]  # on the held-out part
@@ -184,8 +99,8 @@ def fit_everything(
     -------
     Fitted
     """
-    rows, labels = Rows.of(corpus), usable_labels(corpus)
-    if not rows.X.sum():
+    rows = usable_rows(corpus)
+    if not rows.word_counts().any():
         raise ValueError("there is nothing to learn from: no picture has a visual word or a tag")
     options = dict(options or {})
     if init is not None:
@@ -193,47 +108,45 @@ def fit_everything(
             raise ValueError("a shallow model cannot start from a pretrained one, which is deep")
         kind = "deep"
         options |= {name: getattr(init, name) for name in ("n_components", "output", "activation")} | {"init": init}
-    estimator = _estimator(rows, labels, kind, random_state, n_jobs, verbose)
-    network = Network(estimator.set_params(**options))
-    fitted = _fit(network, corpus, random_state, trial, fit or _fit_here, run or Run())
+    estimator = _estimator(rows, kind, random_state, n_jobs, verbose).set_params(**options)
+    fitted = _fit(estimator, corpus, random_state, trial, fit or fit_here, run or Run())
     if init is not None:
-        fitted.network.estimator.set_params(init=None)  # learnt from; it is not needed any more
+        fitted.estimator.set_params(init=None)  # learnt from; it is not needed any more
     return fitted
 
 
-def _fit_here(estimator: Any, X: Any, y: Any, arguments: dict[str, Any]) -> Any:
-    return estimator.fit(X, y, **arguments)
+def fit_here(estimator: Any, rows: Rows, held_out: Rows | None, run: Run) -> Any:
+    """Fit an estimator to rows in this process; it stops on those held out."""
+    return estimator.fit(rows, X_val=held_out, run=run)
 
 
-def _fit(network: Network, corpus: Corpus, random_state: int, only_trial: bool, fit: Fit, run: Run) -> Fitted:
+def _fit(estimator: Any, corpus: Corpus, random_state: int, only_trial: bool, fit: Fit, run: Run) -> Fitted:
     """Choose on the held-out part, then learn from everything."""
-    rows, labels = Rows.of(corpus), usable_labels(corpus)
+    rows = usable_rows(corpus)
     train, held_out = choose_parts(corpus)
     if not len(held_out):
-        _train(network, rows, labels, _wanted(network, labels, train), held_out, fit, run.part(FINAL))
-        head = None if labels is None else _own_classes(network, labels, corpus.classes)
-        return Fitted(network, head, None, {})
-    trial = Network(copy.deepcopy(network.estimator))
-    _train(trial, rows, labels, _wanted(network, labels, train), held_out, fit, run.part(TRIAL))
+        estimator = fit(estimator, _wanted(estimator, rows[train]), None, run.part(FINAL))
+        return Fitted(
+            estimator, None if rows.labels is None else _own_classes(estimator, rows, corpus.classes), None, {}
+        )
+    trial = fit(copy.deepcopy(estimator), _wanted(estimator, rows[train]), rows[held_out], run.part(TRIAL))
     figures: dict[str, float] = {}
-    head, found = None, HeldOut(held_out, None, None)
-    thresholds = _fit_tags(trial, rows, train, found, figures)
-    if labels is not None:
-        head = _fit_classes(trial, rows, labels, train, found, corpus.classes, random_state, figures)
+    head, answers = None, HeldOut(held_out, None, None)
+    thresholds = _fit_tags(trial, rows, train, answers, figures)
+    if rows.labels is not None:
+        head = _fit_classes(trial, rows, train, answers, corpus.classes, random_state, figures)
     figures |= compare_with_unigram(trial, rows[held_out], rows[train])
-    fitted = Fitted(network, head, thresholds, figures, found)
-    history = trial.estimator.history_
-    stopped = trial.estimator.stop_reason_ == "interrupted" or not history["validation_score"]
+    fitted = Fitted(trial, head, thresholds, figures, answers)
+    history = trial.history_
+    stopped = trial.stop_reason_ == "interrupted" or not history["validation_score"]
     if only_trial or stopped or (run.finish and not _has_checkpoint(run.part(FINAL))):
-        network.estimator = trial.estimator  # somebody does not want to wait any longer
-        return fitted
+        return fitted  # somebody does not want to wait any longer
     passes = int(np.argmax(history["validation_score"])) + 1
-    _train_on_all(fitted, corpus, fit, run, max_iter=passes)
-    if 2 * network.estimator.n_iter_ < passes:  # interrupted: the trial has learnt more
-        network.estimator = trial.estimator
-    else:
+    final = _train_on_all(estimator, corpus, fit, run, max_iter=passes)
+    if 2 * final.n_iter_ >= passes:  # otherwise it was interrupted, and the trial has learnt more
+        fitted.estimator = final
         _learn_head(fitted, corpus)
-        network.estimator.history_ = history  # of the run that has both curves
+        final.history_ = history  # of the run that has both curves
     return fitted
 
 
@@ -268,24 +181,25 @@ def refit(fitted: Fitted, corpus: Corpus, passes: int, run: Run | None = None) -
     """
     if fitted.held_out is None and len(choose_parts(corpus)[1]):
         # Large enough now to hold some out; but these pictures are known already: it has to start over.
-        return _fit(fitted.network, corpus, fitted.network.estimator.random_state, False, _fit_here, run or Run())
+        return _fit(fitted.estimator, corpus, fitted.estimator.random_state, False, fit_here, run or Run())
     labels = {label for row_labels in corpus.label_lists for label in row_labels or ()}
     new = [] if fitted.head is None else sorted(labels - set(fitted.head.classes))
     if new:
         raise ValueError(f"the model does not know the class {new[0]!r}: learn anew with pictopic fit")
-    history = fitted.network.estimator.history_
-    _train_on_all(fitted, corpus, _fit_here, run or Run(), warm_start=True, max_iter=passes)
+    history = fitted.estimator.history_
+    fitted.estimator = _train_on_all(fitted.estimator, corpus, fit_here, run or Run(), warm_start=True, max_iter=passes)
     _learn_head(fitted, corpus)
-    fitted.network.estimator.history_ = history  # it has both curves
+    fitted.estimator.history_ = history  # it has both curves
     return fitted
 
 
-def usable_labels(corpus: Corpus) -> np.ndarray | None:
-    """Labels, if there are at least two classes to tell apart."""
-    labels = corpus.labels
-    if labels is None or (labels.ndim == 1 and len({name for name in labels if name is not None}) < 2):
-        return None
-    return labels
+def usable_rows(corpus: Corpus) -> Rows:
+    """All rows; with labels, if there are at least two classes to tell apart."""
+    rows = Rows.of(corpus)
+    labels = rows.labels
+    if labels is None or labels.ndim == 2 or len({name for name in labels if name is not None}) > 1:
+        return rows
+    return rows.with_labels(None)
 
 
 def known_rows(labels: np.ndarray) -> np.ndarray:
@@ -300,7 +214,7 @@ def usual_split(n_visual: int, n_annotation_words: int) -> str:
     return "pictures_first" if n_visual and n_annotation_words else "ordering"
 
 
-def _estimator(rows: Rows, labels: Any, kind: str, seed: int, n_jobs: int | None, verbose: int) -> Any:
+def _estimator(rows: Rows, kind: str, seed: int, n_jobs: int | None, verbose: int) -> Any:
     deep = kind == "deep" or (kind == "auto" and len(rows) >= DEEP_FROM)
     # Small products gain nothing from threads, and wait for each other on a busy machine.
     n_jobs = n_jobs if len(rows) >= _THREADS_FROM else 1
@@ -310,101 +224,86 @@ def _estimator(rows: Rows, labels: Any, kind: str, seed: int, n_jobs: int | None
     if deep:
         options["split"] = usual_split(rows.n_visual, rows.n_annotation_words)
         options["n_components"] = _LAYERS
-        return SupDeepDocNADE(**options) if labels is not None else DeepDocNADE(**options)
-    return SupDocNADE(**options) if labels is not None else DocNADE(**options)
+        return SupDeepDocNADE(**options) if rows.labels is not None else DeepDocNADE(**options)
+    return SupDocNADE(**options) if rows.labels is not None else DocNADE(**options)
 
 
-def _train(
-    network: Network, rows: Rows, labels: Any, train: np.ndarray, held_out: np.ndarray, fit: Fit, run: Run
-) -> None:
-    part = rows[train]
-    arguments: dict[str, Any] = {"run": run}
-    if network.is_deep and rows.features is not None:
-        arguments["global_features"] = part.features
-    if len(held_out):
-        arguments["X_val"] = rows[held_out].X
-        if network.is_deep and rows.features is not None:
-            arguments["global_features_val"] = rows[held_out].features
-    if labels is not None and len(held_out):
-        arguments["y_val"] = labels[held_out]
-    network.estimator = fit(network.estimator, part.X, None if labels is None else labels[train], arguments)
-
-
-def _wanted(network: Network, labels: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
+def _wanted(estimator: Any, rows: Rows) -> Rows:
     """Those to train on: of a pretrained network only the rows with classes, as it has learnt from the others."""
-    if labels is None or getattr(network.estimator, "init", None) is None:
+    if rows.labels is None or getattr(estimator, "init", None) is None:
         return rows
-    return rows[known_rows(labels)[rows]]
+    return rows[np.flatnonzero(known_rows(rows.labels))]
 
 
-def _train_on_all(fitted: Fitted, corpus: Corpus, fit: Fit, run: Run, **changes: Any) -> None:
-    """Train the network on everything, with some options changed for the time being."""
-    network, rows, labels = fitted.network, Rows.of(corpus), usable_labels(corpus)
+def _train_on_all(estimator: Any, corpus: Corpus, fit: Fit, run: Run, **changes: Any) -> Any:
+    """The estimator trained on everything, with some options changed for the time being."""
     changes["validation_fraction"] = None
-    before = {name: getattr(network.estimator, name) for name in changes}
-    network.estimator.set_params(**changes)
-    everything = rows_to_learn_from(corpus)
+    before = {name: getattr(estimator, name) for name in changes}
+    rows = usable_rows(corpus)[rows_to_learn_from(corpus)]
     try:
-        _train(network, rows, labels, _wanted(network, labels, everything), everything[:0], fit, run.part(FINAL))
+        trained = fit(estimator.set_params(**changes), _wanted(estimator, rows), None, run.part(FINAL))
     finally:
-        network.estimator.set_params(**before)
+        estimator.set_params(**before)
+    return trained.set_params(**before)
 
 
 def _learn_head(fitted: Fitted, corpus: Corpus) -> None:
     """Train the head on everything, with what the network makes of it."""
-    network, rows, labels = fitted.network, Rows.of(corpus), usable_labels(corpus)
-    if fitted.head is not None and labels is not None:
-        everything = rows_to_learn_from(corpus)
-        known = everything[known_rows(labels)[everything]]
-        fitted.head.learn(network.represent(rows[known].without_tags()), labels[known], network.own_head())
+    rows = usable_rows(corpus)[rows_to_learn_from(corpus)]
+    if fitted.head is not None and rows.labels is not None:
+        rows = rows[np.flatnonzero(known_rows(rows.labels))]
+        estimator = fitted.estimator
+        Z = estimator.transform(rows.without_tags())
+        fitted.head.learn(Z, rows.labels, (estimator.coef_, estimator.intercept_))
 
 
 def _fit_tags(
-    trial: Network, rows: Rows, train: np.ndarray, held_out: HeldOut, figures: dict[str, float]
+    trial: Any, rows: Rows, train: np.ndarray, held_out: HeldOut, figures: dict[str, float]
 ) -> TagThresholds | None:
     if not rows.n_annotation_words or not rows.n_visual:  # tags would be told from themselves
         return None
     part = rows[held_out.rows]
     has_tag = part.has_tag()
     tagged = has_tag.any(axis=1)
-    p = held_out.tag_proba = trial.tag_proba(part.without_tags())
+    p = held_out.tag_proba = tag_proba(trial, part.without_tags())
     if not tagged.any() or len(part) < LEAST_HELD_OUT:
         return None
-    frequency = rows[train].has_tag().sum(axis=0)
-    true = [np.flatnonzero(own).tolist() for own in has_tag[tagged]]
+    learnt = rows[train]
+    frequency = np.sum([learnt[chunk].has_tag().sum(axis=0) for chunk in learnt.chunks()], axis=0)
+    true = [np.flatnonzero(row).tolist() for row in has_tag[tagged]]
     figures["tags"] = f_measure_at_k(true, np.argsort(-p[tagged], axis=1, kind="stable")[:, :_TOP].tolist(), _TOP)
     usual = np.argsort(-frequency, kind="stable")[:_TOP].tolist()
     figures["tags_baseline"] = f_measure_at_k(true, [usual] * len(true), _TOP)
     return TagThresholds.fit(p[tagged], has_tag[tagged])
 
 
-def _own_classes(network: Network, labels: np.ndarray, classes: list[str]) -> ClassHead:
+def _own_classes(estimator: Any, rows: Rows, classes: list[str]) -> ClassHead:
     """The network's own head, where there are too few pictures to choose by."""
-    none = np.zeros((0, 0))
-    return fit_class_head(none, labels[:0], none, labels[:0], network.own_head(), _names(network, labels, classes))
+    Z, y = np.zeros((0, 0)), rows.labels[:0]
+    own = estimator.coef_, estimator.intercept_
+    return fit_class_head(Z, y, Z, y, own, class_names(estimator, classes))
 
 
-def _names(network: Network, labels: np.ndarray, classes: list[str]) -> list[str]:
-    """Classes in the network's order."""
-    return [str(name) for name in network.estimator.classes_] if labels.ndim == 1 else classes
+def class_names(estimator: Any, classes: list[str]) -> list[str]:
+    """A collection's classes in the order of an estimator's, which knows several per picture by number only."""
+    return classes if estimator.multi_label_ else [str(name) for name in estimator.classes_]
 
 
 def _fit_classes(
-    trial: Network,
+    trial: Any,
     rows: Rows,
-    labels: np.ndarray,
     train: np.ndarray,
     held_out: HeldOut,
     classes: list[str],
     random_state: int,
     figures: dict[str, float],
 ) -> ClassHead:
-    Z_val = trial.represent(rows[held_out.rows].without_tags())
+    labels, own = rows.labels, (trial.coef_, trial.intercept_)
+    Z_val = trial.transform(rows[held_out.rows].without_tags())
     known = known_rows(labels)
     train, told = train[known[train]], known[held_out.rows]
-    Z, y, y_val = trial.represent(rows[train].without_tags()), labels[train], labels[held_out.rows[told]]
-    names = _names(trial, labels, classes)
-    head = fit_class_head(Z, y, Z_val[told], y_val, trial.own_head(), names, random_state)
+    Z, y, y_val = trial.transform(rows[train].without_tags()), labels[train], labels[held_out.rows[told]]
+    head = fit_class_head(Z, y, Z_val[told], y_val, own, class_names(trial, classes), random_state)
     held_out.class_proba = head.predict_proba(Z_val)
     if not told.any():
         return head

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from pictopic.tasks.fitting import Network, Rows
+from pictopic.corpus.rows import Rows
+from pictopic.models.deep_model import DeepModel
+from pictopic.models.inputs import document_lengths
+from pictopic.tasks.annotate import tag_proba
 
 _POSITIONS = 16  # of a picture's words that a deep network is asked about: each costs a pass
-_CHUNK = 1024  # pictures
 _MAX_SCORED = 2_000  # held-out pictures: more do not change the third digit
 _ODD_TAGS = "Mean log-probability of a picture's tags, given the picture: first come those with unexpected tags."
 _ODD_WORDS = "Log-likelihood per word of a picture's visual words and tags: first come those unlike the others."
 
 
-def odd_means(network: Network) -> str:
+def odd_means(estimator: Any) -> str:
     """A sentence that says what `log_likelihood_per_word` measures."""
-    return _ODD_TAGS if network.predicts_tags_only else _ODD_WORDS
+    return _ODD_TAGS if estimator.predicts_tags_only else _ODD_WORDS
 
 
-def log_likelihood_per_word(network: Network, rows: Rows, random_state: int = 0) -> np.ndarray:
+def log_likelihood_per_word(estimator: Any, rows: Rows, random_state: int = 0) -> np.ndarray:
     """How probable each picture's words are for a network, on average.
 
     A deep network that was trained to tell tags from pictures knows nothing of how probable visual words are: then it
@@ -29,7 +30,7 @@ def log_likelihood_per_word(network: Network, rows: Rows, random_state: int = 0)
 
     Parameters
     ----------
-    network : Network
+    estimator : DocNADE, SupDocNADE, DeepDocNADE or SupDeepDocNADE
     rows : Rows
     random_state : int, default=0
         For the order of the words.
@@ -39,14 +40,14 @@ def log_likelihood_per_word(network: Network, rows: Rows, random_state: int = 0)
     array of shape (n,)
         NaN where there is nothing to measure.
     """
-    if network.predicts_tags_only:
-        return np.concatenate([_tags_given_picture(network, rows[part]) for part in _chunks(len(rows))])
-    n_words = np.asarray(rows.X.sum(axis=1), dtype=np.float64)
-    total = _log_likelihoods(network, rows, random_state)
+    if estimator.predicts_tags_only:
+        return np.concatenate([_tags_given_picture(estimator, rows[chunk]) for chunk in rows.chunks()])
+    n_words = np.concatenate([document_lengths(rows.read(chunk)) for chunk in rows.chunks()])
+    total = _log_likelihoods(estimator, rows, random_state)
     return np.divide(total, n_words, out=np.full(len(rows), np.nan), where=n_words > 0)
 
 
-def compare_with_unigram(network: Network, rows: Rows, train_rows: Rows) -> dict[str, float]:
+def compare_with_unigram(estimator: Any, rows: Rows, train_rows: Rows) -> dict[str, float]:
     """Log-likelihood per word of held-out pictures, for a network and for the unigram model.
 
     Both are totals over the same pictures, in nats, divided by the number of words.  The network's is exact for one
@@ -55,7 +56,7 @@ def compare_with_unigram(network: Network, rows: Rows, train_rows: Rows) -> dict
 
     Parameters
     ----------
-    network : Network
+    estimator : DocNADE, SupDocNADE, DeepDocNADE or SupDeepDocNADE
     rows : Rows
         Held-out pictures; of many, some are taken at equal distances.
     train_rows : Rows
@@ -69,12 +70,12 @@ def compare_with_unigram(network: Network, rows: Rows, train_rows: Rows) -> dict
     """
     if len(rows) > _MAX_SCORED:
         rows = rows[np.linspace(0, len(rows) - 1, _MAX_SCORED).astype(np.int64)]
-    word_counts = np.asarray(rows.X.sum(axis=0), dtype=np.float64)
+    word_counts = rows.word_counts()
     n_words = word_counts.sum()
-    if network.predicts_tags_only or not n_words:
+    if estimator.predicts_tags_only or not n_words:
         return {}
-    value = _log_likelihoods(network, rows, random_state=0).sum() / n_words
-    baseline = word_counts @ unigram_log_proba(np.asarray(train_rows.X.sum(axis=0))) / n_words
+    value = _log_likelihoods(estimator, rows, random_state=0).sum() / n_words
+    baseline = word_counts @ unigram_log_proba(train_rows.word_counts()) / n_words
     if not np.isfinite(value):
         return {}
     return {"log_likelihood_per_word": float(value), "log_likelihood_per_word_baseline": float(baseline)}
@@ -105,22 +106,17 @@ def unigram_log_proba(counts: np.ndarray) -> np.ndarray:
     return np.log((counts + 1) / (counts.sum() + len(counts)))
 
 
-def _log_likelihoods(network: Network, rows: Rows, random_state: int) -> np.ndarray:
-    options: dict[str, Any] = {"random_state": random_state}
-    if network.is_deep:
-        options |= {"n_positions": _POSITIONS, "global_features": rows.features}
-    log_p: np.ndarray = network.estimator.log_likelihood(rows.X, **options)
+def _log_likelihoods(estimator: Any, rows: Rows, random_state: int) -> np.ndarray:
+    # A shallow network has all positions from one pass.
+    positions = {"n_positions": _POSITIONS} if isinstance(estimator, DeepModel) else {}
+    log_p: np.ndarray = estimator.log_likelihood(rows, random_state=random_state, **positions)
     return log_p
 
 
-def _tags_given_picture(network: Network, rows: Rows) -> np.ndarray:
+def _tags_given_picture(estimator: Any, rows: Rows) -> np.ndarray:
     """Mean log-probability of each picture's tags; NaN for pictures without."""
     has_tag = rows.has_tag()
-    log_p = np.log(np.maximum(network.tag_proba(rows.without_tags()), 1e-12))
+    log_p = np.log(np.maximum(tag_proba(estimator, rows.without_tags()), 1e-12))
     n_tags = has_tag.sum(axis=1)
     total = (log_p * has_tag).sum(axis=1)
     return np.divide(total, n_tags, out=np.full(len(rows), np.nan), where=n_tags > 0)
-
-
-def _chunks(n: int) -> list[np.ndarray]:
-    return [np.arange(start, min(n, start + _CHUNK)) for start in range(0, n, _CHUNK)]

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pictopic.tasks.fitting import Fitted, Rows
+from pictopic.corpus.rows import Rows
+from pictopic.tasks.annotate import tag_proba
+from pictopic.tasks.fitting import Fitted
 
 KEPT = 500  # pictures a tag and list: nobody looks at more, and a large collection must not fill the memory
-_CHUNK = 512  # pictures
 
 
 class Suggestions(NamedTuple):
@@ -70,10 +71,10 @@ def tag_probabilities(fitted: Fitted, p: np.ndarray) -> np.ndarray:
 
 
 def _each_chunk(fitted: Fitted, rows: Rows) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    for start in range(0, len(rows), _CHUNK):
-        numbers = np.arange(start, min(len(rows), start + _CHUNK))
-        some = rows[numbers]
-        yield numbers, tag_probabilities(fitted, fitted.network.tag_proba(some.without_tags())), some.has_tag()
+    for chunk in rows.chunks():
+        some = rows[chunk]
+        p = tag_proba(fitted.estimator, some.without_tags())
+        yield np.arange(chunk.start, chunk.stop), tag_probabilities(fitted, p), some.has_tag()
 
 
 class _Best:

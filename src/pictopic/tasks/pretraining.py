@@ -80,11 +80,9 @@ def pretrain(
 def fit_rows(estimator: Any, corpus: Corpus, rows: np.ndarray, held_out: np.ndarray, run: Run | None = None) -> Any:
     """Fit an estimator without classes to some rows of a corpus."""
     corpus = corpus.verified()
-    part, rest = corpus[rows], corpus[held_out]
-    others = {"X_val": rest.counts, "global_features_val": rest.global_features} if len(held_out) else {}
     if not len(held_out):
         estimator.set_params(validation_fraction=None)
-    return estimator.fit(part.counts, global_features=part.global_features, run=run, **others)
+    return estimator.fit(corpus[rows], X_val=corpus[held_out] if len(held_out) else None, run=run)
 
 
 def save_pretrained(estimator: DeepDocNADE, corpus: Corpus, folder: str | os.PathLike[str]) -> None:

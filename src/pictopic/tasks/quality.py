@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pictopic.corpus.corpus import Corpus
+from pictopic.corpus.rows import Rows
 from pictopic.tasks.curves import Chart, training_curves
-from pictopic.tasks.fitting import Fitted, Rows
+from pictopic.tasks.fitting import Fitted
 from pictopic.tasks.missing import tag_probabilities
 
 _TOP = 5  # tags that are given where there are no thresholds, as in the paper
@@ -65,12 +66,11 @@ def quality(fitted: Fitted, corpus: Corpus) -> Quality:
         true = [(corpus.label_lists[row] or [None])[0] for row in held_out.rows]
         found = confusion(true, held_out.class_proba, held_out.rows, fitted.head.classes, corpus.classes)
     if held_out is not None and held_out.tag_proba is not None:
-        vocabulary = corpus.vocabulary
-        has_tag = Rows(corpus.X[held_out.rows], None, vocabulary.n_annotation_words).has_tag()
+        has_tag = Rows.of(corpus)[held_out.rows].has_tag()
         tagged = has_tag.any(axis=1)  # of the others nothing is known
         given = _given(fitted, held_out.tag_proba[tagged])
-        tags = tag_scores(has_tag[tagged], given, vocabulary.annotations)
-    curves = training_curves(fitted.network.estimator)
+        tags = tag_scores(has_tag[tagged], given, corpus.vocabulary.annotations)
+    curves = training_curves(fitted.estimator)
     return Quality(fitted.n_validation, found, tags, dict(fitted.figures), curves)
 
 

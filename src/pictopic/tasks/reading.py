@@ -14,8 +14,8 @@ from scipy import sparse
 
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.pieces import Piece, in_processes, make_piece
+from pictopic.corpus.rows import Rows
 from pictopic.corpus.stages import PIECE
-from pictopic.tasks.fitting import Rows
 from pictopic.words.pictures import PictureError
 
 Answer = list[tuple[str, float]]
@@ -88,11 +88,11 @@ class PictureReader:
             raise ValueError("the picture was described with other visual words than the model's")
         counted = vocabulary.count_tags([list(tags)] * visual.shape[0])
         X = sparse.csr_array(sparse.hstack([visual, counted], format="csr", dtype=np.int32))
-        if known is None:
-            return Rows(X, None, vocabulary.n_annotation_words)
-        own = np.full((X.shape[0], known.shape[1]), np.nan, np.float32)
-        own[:, : features.shape[1]] = features
-        return Rows(X, own, vocabulary.n_annotation_words)
+        f = None
+        if known is not None:
+            f = np.full((X.shape[0], known.shape[1]), np.nan, np.float32)
+            f[:, : features.shape[1]] = features
+        return Rows(X, f, n_annotation_words=vocabulary.n_annotation_words)
 
     def describe(self, pictures: Any) -> Described:
         """Visual words and computed features of a picture, of those of a list that can be read, or of none (None).

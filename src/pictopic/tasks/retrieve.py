@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from pictopic.corpus.rows import DenseRows
+from pictopic.corpus.readers import DenseRows
 from pictopic.tasks.candidates import Candidates, choose_kind
 from pictopic.tasks.index_files import IndexFiles, Saved
 

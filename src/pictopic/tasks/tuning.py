@@ -18,7 +18,7 @@ from pictopic.corpus.corpus import Corpus
 from pictopic.files import write_text
 from pictopic.models.checkpoint import Checkpoint
 from pictopic.models.run import Run
-from pictopic.tasks.fitting import fit_everything, usable_labels
+from pictopic.tasks.fitting import fit_everything, usable_rows
 
 TRIALS, BEST = "trials.jsonl", "best.json"
 _CHECKPOINTS = "checkpoints"
@@ -104,7 +104,7 @@ def tune(
     begin(folder)
     run = replace(run or Run(raise_on_interrupt=True), checkpoint=Checkpoint(folder / _CHECKPOINTS, minutes=2))
     trials = list(read_trials(folder / TRIALS))
-    supervised = usable_labels(corpus) is not None
+    supervised = usable_rows(corpus).labels is not None
     start_of_all = time.monotonic()
     slowest = 0.0
     while not slowest or time.monotonic() - start_of_all + slowest <= 60 * minutes:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from pictopic.corpus.corpus import Corpus
+from pictopic.corpus.rows import Rows
 from pictopic.demo.report.figures import (
     compare,
     highlights,
@@ -11,7 +12,7 @@ from pictopic.demo.report.figures import (
     perplexities,
     svm,
 )
-from pictopic.tasks.fitting import Rows
+from pictopic.tasks.annotate import tag_proba
 
 
 @pytest.fixture
@@ -52,8 +53,8 @@ def test_svm_tells_patterns_apart(parts):
 
 
 def test_perplexity_of_tags_is_that_of_a_loop(model, parts):
-    test, network = parts["test"], model.network
-    p = network.tag_proba(Rows.of(test)[np.arange(len(test))].without_tags())
+    test, network = parts["test"], model.estimator_
+    p = tag_proba(network, Rows.of(test).without_tags())
     column = {tag: k for k, tag in enumerate(test.vocabulary.annotations)}
     losses = [np.mean([-np.log(p[row, column[tag]]) for tag in tags]) for row, tags in enumerate(test.tags)]
     assert perplexities(network, test)["tag_perplexity"] == pytest.approx(np.exp(np.mean(losses)), rel=1e-5)

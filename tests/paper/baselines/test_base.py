@@ -4,7 +4,7 @@ from scipy import sparse
 from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
-from pictopic.paper.baselines.base import check_indicator, fit_best, root_shares, visual_columns, without_annotations
+from pictopic.paper.baselines.base import check_indicator, fit_best, root_shares, visual_columns
 
 
 def test_shares_sum_to_one_before_the_root(rng):
@@ -19,7 +19,6 @@ def test_shares_sum_to_one_before_the_root(rng):
 def test_annotations_are_the_last_columns(rng):
     X = sparse.csr_array(rng.poisson(1, (5, 6)))
     np.testing.assert_array_equal(visual_columns(X, 2).toarray(), X.toarray()[:, :4])
-    np.testing.assert_array_equal(without_annotations(X, 2).toarray(), X.toarray() * [1, 1, 1, 1, 0, 0])
     with pytest.raises(ValueError, match="leaves no visual words: X has 6 columns"):
         visual_columns(X, 6)
 

@@ -10,7 +10,7 @@ from PIL import Image
 from scipy import sparse
 from sklearn.metrics import average_precision_score
 
-from pictopic import DeepDocNADE, DocNADE, SupDeepDocNADE
+from pictopic import DeepDocNADE, DocNADE, Rows, SupDeepDocNADE
 from pictopic.paper.baselines import LDAClassifier, TfidfClassifier
 from pictopic.paper.datasets.mirflickr25k import POTENTIAL, RELEVANT
 from pictopic.paper.experiments import mirflickr, mirflickr_data, mirflickr_methods, mirflickr_pictures
@@ -181,7 +181,7 @@ def test_map_is_that_of_the_scores_that_were_kept(whole):
 
 def test_pretraining_in_steps_is_pretraining_in_one_go(tmp_path):
     rng = np.random.RandomState(0)
-    documents = mirflickr_data.PretrainingRows(sparse.csr_array(rng.poisson(0.5, (40, 12))), None, "rows", 0)
+    documents = mirflickr_data.PretrainingRows(Rows(rng.poisson(0.5, (40, 12))), "rows", 0)
     options = {"n_components": (6, 5), "random_state": 0, "validation_fraction": None}
     steps = mirflickr_methods.Pretraining(tmp_path / "a", [1, 3, 4], "data")
     whole = mirflickr_methods.Pretraining(tmp_path / "b", [4], "data")
@@ -191,7 +191,7 @@ def test_pretraining_in_steps_is_pretraining_in_one_go(tmp_path):
 
 
 def test_a_pretrained_model_that_was_lost_is_made_again(tmp_path):
-    documents = mirflickr_data.PretrainingRows(sparse.csr_array(np.eye(20, dtype=int)), None, "rows", 0)
+    documents = mirflickr_data.PretrainingRows(Rows(np.eye(20, dtype=int)), "rows", 0)
     options = {"n_components": (4,), "random_state": 0, "validation_fraction": None}
     kept = mirflickr_methods.Pretraining(tmp_path, [1, 2, 9], "data")
     kept.model(documents, 2, **options)
@@ -294,8 +294,8 @@ def test_the_authors_arrays_come_with_their_splits(tmp_path, few_words):
     assert (len(second.part), len(second.validation), collection.n_unlabelled) == (12, 6, n_unlabelled)
     labels = np.load(tmp_path / "data" / "labels.npy")
     assert np.array_equal(second.Y_test, labels[second.test_rows])
-    assert second.train.features.shape == (18, 3)
-    assert second.unlabelled.X.shape == (n_unlabelled, 2000 + n_tags)
+    assert second.train.read_features().shape == (18, 3)
+    assert second.unlabelled.rows.shape == (n_unlabelled, 2000 + n_tags)
 
 
 def test_a_longer_data_set_takes_longer(tmp_path):

@@ -203,6 +203,6 @@ def training_run(name: str, model: PictureModel) -> Run:
     -------
     Run
     """
-    estimator = model.network.estimator
+    estimator = model.estimator_
     note = f"{estimator.n_iter_} passes in {estimator.history_['seconds'][-1]:.0f} seconds"
     return Run(name, note, training_curves(estimator))

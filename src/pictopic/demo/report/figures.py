@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
 from pictopic.corpus.corpus import Corpus
+from pictopic.corpus.rows import Rows
 from pictopic.demo.report.contents import Highlight, Measure, Method
 from pictopic.paper.baselines import HistogramSVM, MostFrequent
 from pictopic.paper.baselines.base import root_shares
 from pictopic.picture_model import PictureModel
-from pictopic.tasks.fitting import Network, Rows
+from pictopic.tasks.annotate import tag_proba
 from pictopic.tasks.metrics import accuracy, f_measure_at_k, perplexity, precision_at_k
 
 MEASURES = [
@@ -54,9 +56,9 @@ def compare(models: dict[str, PictureModel], train: Corpus, test: Corpus, seed: 
         Method("RBF SVM, histograms", "C and gamma by cross-validation", svm(train, test, seed)),
     ]
     for name, model in models.items():
-        network = model.network
-        note = "visual words, tags, global features" if network.is_deep else "visual words, tags"
-        methods.append(Method(name, note, model.evaluate(test) | perplexities(network, test), is_model=True))
+        has_features = bool(getattr(model.estimator_, "n_global_features_", 0))
+        note = "visual words, tags, global features" if has_features else "visual words, tags"
+        methods.append(Method(name, note, model.evaluate(test) | perplexities(model.estimator_, test), is_model=True))
     return methods
 
 
@@ -74,12 +76,12 @@ def most_frequent(train: Corpus, test: Corpus) -> dict[str, float]:
     """Figures of answers that do not look at the picture: the most frequent class and tags, any pictures as similar."""
     labels, known = _labels(train), _labels(test)
     rows = Rows.of(train)
-    usual = MostFrequent().fit(rows.X, labels)
+    usual = MostFrequent().fit(rows, labels)
     share = dict(zip(usual.classes_, usual.frequencies_, strict=True))
-    counts = np.asarray(rows.X.sum(axis=0)).ravel()
+    counts = rows.word_counts()
     best = np.argsort(-counts[rows.n_visual :], kind="stable")[:_TOP].tolist()
     p = np.tile((counts + 1) / (counts + 1).sum(), (len(test), 1))
-    X = Rows.of(test).X
+    X = Rows.of(test).read()
     return {
         "accuracy": usual.score(X, known),
         "f_measure": f_measure_at_k(_tag_numbers(test), [best] * len(test), _TOP),
@@ -116,14 +118,13 @@ def histograms(corpus: Corpus) -> np.ndarray:
     return root_shares(corpus.X[:, : corpus.vocabulary.n_pairs])
 
 
-def perplexities(network: Network, test: Corpus) -> dict[str, float]:
-    """Perplexity of the tags given the pictures, and of all words, if the network can tell."""
+def perplexities(estimator: Any, test: Corpus) -> dict[str, float]:
+    """Perplexity of the tags given the pictures, and of all words, if the estimator can tell."""
     rows = Rows.of(test)
-    alone = rows[np.arange(len(rows))].without_tags()  # a copy: the corpus' own counts must not lose their tags
-    found = {"tag_perplexity": _tag_perplexity(network.tag_proba(alone), test)}
-    if not network.is_deep:
-        found["word_perplexity"] = network.estimator.perplexity(rows.X)
-    return found
+    figures = {"tag_perplexity": _tag_perplexity(tag_proba(estimator, rows.without_tags()), test)}
+    if not estimator.predicts_tags_only:
+        figures["word_perplexity"] = estimator.perplexity(rows)
+    return figures
 
 
 def _tag_perplexity(p: np.ndarray, test: Corpus) -> float:

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from pictopic.models.counts import check_counts
+from pictopic.models.inputs import check_rows
 from pictopic.tasks.metrics import mean_average_precision
 
 ONE_OR_SEVERAL = [Interval(Real, 0, None, closed="neither"), "array-like"]  # a value, or those to choose from
@@ -35,20 +35,6 @@ def visual_columns(X: sparse.csr_array, n_annotation_words: int) -> sparse.csr_a
     if n_visual < 1:
         raise ValueError(f"n_annotation_words={n_annotation_words} leaves no visual words: X has {X.shape[1]} columns")
     return X[:, :n_visual]
-
-
-def without_annotations(X: sparse.csr_array, n_annotation_words: int) -> sparse.csr_array:
-    """The counts as one meets new pictures: nothing in the columns of the annotation words.
-
-    Examples
-    --------
-    >>> from scipy import sparse
-    >>> from pictopic.paper.baselines.base import without_annotations
-    >>> without_annotations(sparse.csr_array([[1, 2, 3], [4, 5, 6]]), 1).toarray().tolist()
-    [[1, 2, 0], [4, 5, 0]]
-    """
-    kept = visual_columns(X, n_annotation_words)
-    return sparse.csr_array((kept.data, kept.indices, kept.indptr), X.shape)
 
 
 def root_shares(X: Any) -> np.ndarray:
@@ -173,7 +159,7 @@ class FeatureClassifier(ClassifierMixin, BaseEstimator):
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        X = check_counts(self, X, reset=True)
+        X = check_rows(self, X, reset=True).read()
         y = self._check_y(y)
         check_consistent_length(X, y)
         self._learn_features(X)
@@ -227,7 +213,7 @@ class FeatureClassifier(ClassifierMixin, BaseEstimator):
 
     def _checked_features(self, X: Any) -> Any:
         check_is_fitted(self)
-        return self._features(check_counts(self, X, reset=False))
+        return self._features(check_rows(self, X, reset=False).read())
 
 
 def check_indicator(Y: Any) -> np.ndarray:

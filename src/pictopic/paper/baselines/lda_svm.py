@@ -16,9 +16,10 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from pictopic.models.counts import check_counts, document_lengths
+from pictopic.corpus.rows import Rows
+from pictopic.models.inputs import check_rows, document_lengths
 from pictopic.models.likelihood import perplexity_of
-from pictopic.paper.baselines.base import ONE_OR_SEVERAL, FeatureClassifier, without_annotations
+from pictopic.paper.baselines.base import ONE_OR_SEVERAL, FeatureClassifier
 
 
 class LDAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureClassifier):
@@ -129,7 +130,7 @@ class LDAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureCl
         self.n_iter_ = self.lda_.n_iter_
 
     def _proportions(self, X: sparse.csr_array) -> np.ndarray:
-        return self.lda_.transform(without_annotations(X, self.n_annotation_words))
+        return self.lda_.transform(Rows(X, n_annotation_words=self.n_annotation_words).without_tags().read())
 
     def _features(self, X: sparse.csr_array) -> np.ndarray:
         return np.sqrt(self._proportions(X))
@@ -152,7 +153,7 @@ class LDAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureCl
         ndarray of shape (n, n_components)
         """
         check_is_fitted(self)
-        return self._proportions(check_counts(self, X, reset=False))
+        return self._proportions(check_rows(self, X, reset=False).read())
 
     def log_likelihood(self, X: Any) -> np.ndarray:
         """Lower bound on the log-likelihood of each document, given the topics that were learnt.
@@ -169,7 +170,7 @@ class LDAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureCl
             few documents look less likely than many.
         """
         check_is_fitted(self)
-        X = check_counts(self, X, reset=False)
+        X = check_rows(self, X, reset=False).read()
         gamma = self.lda_.transform(X, normalize=False)
         alpha = self.lda_.doc_topic_prior_
         expected = psi(gamma) - psi(gamma.sum(axis=1, keepdims=True))
@@ -194,4 +195,4 @@ class LDAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureCl
         -------
         float
         """
-        return perplexity_of(-self.log_likelihood(X), document_lengths(check_counts(self, X, reset=False)), per)
+        return perplexity_of(-self.log_likelihood(X), document_lengths(check_rows(self, X, reset=False).read()), per)

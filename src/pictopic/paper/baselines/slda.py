@@ -20,8 +20,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from pictopic.models.counts import check_counts
-from pictopic.models.labels import encode_labels
+from pictopic.models.inputs import check_rows, encode_labels
 from pictopic.paper.baselines.base import visual_columns
 
 MAX_SWEEPS = 100  # over a document whose topics are looked for from scratch
@@ -276,7 +275,7 @@ class SupervisedLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifie
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        X = check_counts(self, X, reset=True)
+        X = check_rows(self, X, reset=True).read()
         labels, self.classes_, several = encode_labels(y, X.shape[0])
         if several:
             raise ValueError(f"{type(self).__name__} takes one class a row, but y has shape {np.shape(y)}")
@@ -325,7 +324,7 @@ class SupervisedLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifie
             Rows sum to 1.
         """
         check_is_fitted(self)
-        documents = self._documents(check_counts(self, X, reset=False))
+        documents = self._documents(check_rows(self, X, reset=False).read())
         n_topics = len(self.components_)
         posterior = Posterior.uniform(documents, n_topics, self.alpha, keep=False)
         e_step(

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
-from pictopic.models.counts import check_counts
+from pictopic.models.inputs import check_rows
 from pictopic.paper.baselines.base import ONE_OR_SEVERAL, FeatureClassifier, check_indicator, visual_columns
 from pictopic.paper.baselines.neighbors import BaseNeighborAnnotator, votes
 
@@ -227,7 +227,7 @@ class SpatialPyramidAnnotator(BaseNeighborAnnotator):
         -------
         self
         """
-        counts = check_counts(self, X, reset=True)
+        counts = check_rows(self, X, reset=True).read()
         features = self._pyramids(counts)
         if Y is None and not self.n_annotation_words:
             raise ValueError(
@@ -241,7 +241,7 @@ class SpatialPyramidAnnotator(BaseNeighborAnnotator):
         return pyramids(visual_columns(counts, self.n_annotation_words), self.n_regions)
 
     def _check_features(self, X: Any, *, reset: bool) -> np.ndarray:
-        return self._pyramids(check_counts(self, X, reset=reset))
+        return self._pyramids(check_rows(self, X, reset=reset).read())
 
     def _similarity(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return _match(A, B)

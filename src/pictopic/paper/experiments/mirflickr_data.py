@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.mirflickr import is_mirflickr, read_mirflickr
+from pictopic.corpus.rows import Rows
 from pictopic.corpus.source import Source
 from pictopic.corpus.splits import labels_as_y
 from pictopic.paper.datasets import read_mirflickr25k
 from pictopic.paper.experiments.run import ExperimentRun
-from pictopic.tasks.fitting import Rows
 from pictopic.words.vocabulary import Vocabulary
 
 N_SPLITS = 5
@@ -39,8 +38,7 @@ class Parts(NamedTuple):
 class PretrainingRows(NamedTuple):
     """Rows to pretrain on, perhaps on disk; splits that share them have the same name and seed."""
 
-    X: Any
-    features: Any
+    rows: Rows
     name: str
     seed: int
 
@@ -60,8 +58,8 @@ class LabelledSplit:
     test, Y_test : Rows, array of shape (n, n_classes)
     part, validation : arrays of int
         Rows of `train` to learn from while something is chosen, and those to choose by.
-    documents : csr_array
-        Counts of all training rows, of those too whose labels are hidden.
+    documents : Rows
+        All training rows, those too whose labels are hidden.
     annotations : tuple of str
         Names of the tags.
     test_rows : array of int
@@ -78,7 +76,7 @@ class LabelledSplit:
     Y_test: np.ndarray
     part: np.ndarray
     validation: np.ndarray
-    documents: sparse.csr_array
+    documents: Rows
     annotations: tuple[str, ...]
     test_rows: np.ndarray
     unlabelled: PretrainingRows | None = None
@@ -90,9 +88,7 @@ class LabelledSplit:
         part, validation = np.split(np.arange(len(labelled)), [4 * len(labelled) // 5])
         return replace(
             self, train=self.train[labelled], Y=self.Y[labelled], part=part, validation=validation,
-            unlabelled=PretrainingRows(
-                self.train.X, self.train.features, f"training rows of split {self.number}", self.seed
-            ),
+            unlabelled=PretrainingRows(self.train, f"training rows of split {self.number}", self.seed),
         )  # fmt: skip
 
 
@@ -169,7 +165,7 @@ class Collection:
         return {
             "form": self.form, "rows": len(first.test_rows) + len(first.Y), "labels": len(self.classes),
             "classes": self.classes, "tags": len(first.annotations), "visual words": first.train.n_visual,
-            "global features": 0 if first.train.features is None else first.train.features.shape[1],
+            "global features": first.train.n_global_features,
             "unlabelled rows": self.n_unlabelled, "splits": len(splits), "training rows": len(first.part),
             "validation rows": len(first.validation), "test rows": len(first.Y_test),
             "skipped": len(self.source.skipped) if self.corpus is None else len(self.corpus.skipped),
@@ -197,13 +193,13 @@ class TagCollection(Collection):
         vocabulary = Vocabulary.from_tags([tags[k] for k in train], max_words=MAX_TAGS)
 
         def counted(numbers: np.ndarray) -> Rows:
-            return Rows(vocabulary.count_tags([tags[k] for k in numbers]), None, len(vocabulary))
+            return Rows(vocabulary.count_tags([tags[k] for k in numbers]), n_annotation_words=len(vocabulary))
 
         rows = counted(train)
         part, validation = np.split(np.arange(len(train)), [len(parts.part)])
         return LabelledSplit(
             number, self.seed + number - 1, rows, Y[train], counted(parts.test), Y[parts.test], part, validation,
-            rows.X, vocabulary.annotations, parts.test,
+            rows, vocabulary.annotations, parts.test,
         )  # fmt: skip
 
 
@@ -271,10 +267,9 @@ class PictureCollection(Collection):
         first, then = np.split(np.arange(len(train)), [len(part)])
         unlabelled = None
         if self.n_unlabelled:
-            others = self.corpus[self._kept]
-            unlabelled = PretrainingRows(others.counts, others.global_features, "unlabelled rows", self.seed)
+            unlabelled = PretrainingRows(Rows.of(self.corpus)[self._kept], "unlabelled rows", self.seed)
         return LabelledSplit(
-            number, self.seed + number - 1, rows[train], Y[train], rows[test], Y[test], first, then, rows[train].X,
+            number, self.seed + number - 1, rows[train], Y[train], rows[test], Y[test], first, then, rows[train],
             self.corpus.vocabulary.annotations, test, unlabelled,
         )  # fmt: skip
 

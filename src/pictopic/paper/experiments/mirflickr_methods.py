@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
+from pictopic.corpus.rows import Rows
 from pictopic.models.checkpoint import Checkpoint
 from pictopic.models.deep import DeepDocNADE, SupDeepDocNADE
 from pictopic.models.docnade import DocNADE
@@ -23,7 +24,6 @@ from pictopic.models.persistence import load
 from pictopic.models.run import Run
 from pictopic.paper.baselines import LDAClassifier, MostFrequent, TfidfClassifier
 from pictopic.paper.experiments.mirflickr_data import LabelledSplit, PretrainingRows
-from pictopic.tasks.fitting import Network, Rows
 from pictopic.tasks.metrics import mean_average_precision
 
 SMALL, LARGE = 512, 2048  # hidden units of a layer: for tags, and the paper's for pictures
@@ -131,8 +131,8 @@ def frequencies() -> LabelMethod:
     """The classes' frequencies: what is reached without looking at a row."""
 
     def work(split: LabelledSplit) -> LabelScores:
-        model = MostFrequent().fit(split.train.X, split.Y)
-        return LabelScores({"map": model.decision_function(split.test.X)})
+        model = MostFrequent().fit(split.train, split.Y)
+        return LabelScores({"map": model.decision_function(split.test)})
 
     return LabelMethod({"estimator": "MostFrequent"}, work)
 
@@ -141,8 +141,8 @@ def tfidf() -> LabelMethod:
     """Linear SVM on TF-IDF weights of all words; its C by cross-validation in the training rows."""
 
     def work(split: LabelledSplit) -> LabelScores:
-        model = TfidfClassifier().fit(split.train.X, split.Y)
-        return LabelScores({"map": model.decision_function(split.test.X)}, model.best_params_)
+        model = TfidfClassifier().fit(split.train, split.Y)
+        return LabelScores({"map": model.decision_function(split.test)}, model.best_params_)
 
     return LabelMethod(shown(TfidfClassifier()), work)
 
@@ -152,7 +152,7 @@ def regression(with_visual_words: bool, n_jobs: int) -> LabelMethod:
     linear = Linear(_ROOTS_C if with_visual_words else _COUNTS_C, n_jobs=n_jobs)
 
     def work(split: LabelledSplit) -> LabelScores:
-        Z, Z_test = split.train.X, split.test.X
+        Z, Z_test = split.train.read(), split.test.read()
         if with_visual_words:
             # Counts of visual words go into the hundreds: without a common scale, no C fits them and tags.
             scaler = StandardScaler().fit(_roots_and_features(split.train[split.part]))
@@ -165,8 +165,8 @@ def regression(with_visual_words: bool, n_jobs: int) -> LabelMethod:
 
 
 def _roots_and_features(rows: Rows) -> np.ndarray:
-    roots = np.sqrt(rows.X.toarray(), dtype=np.float32)
-    return roots if rows.features is None else np.hstack([roots, np.nan_to_num(rows.features)])
+    roots, features = np.sqrt(rows.read().toarray(), dtype=np.float32), rows.read_features()
+    return roots if features is None else np.hstack([roots, np.nan_to_num(features)])
 
 
 def lda(seed: int, n_jobs: int) -> LabelMethod:
@@ -174,8 +174,8 @@ def lda(seed: int, n_jobs: int) -> LabelMethod:
     options = {"n_components": _TOPICS, "C": _PROPORTIONS_C, "random_state": seed}
 
     def work(split: LabelledSplit) -> LabelScores:
-        model = LDAClassifier(**options, n_jobs=n_jobs).fit(split.train.X, split.Y)
-        return LabelScores({"map": model.decision_function(split.test.X)}, model.best_params_)
+        model = LDAClassifier(**options, n_jobs=n_jobs).fit(split.train, split.Y)
+        return LabelScores({"map": model.decision_function(split.test)}, model.best_params_)
 
     return LabelMethod(shown(LDAClassifier(**options)), work)
 
@@ -186,9 +186,9 @@ def docnade(max_iter: int, n_jobs: int) -> LabelMethod:
 
     def work(split: LabelledSplit) -> LabelScores:
         model = DocNADE(max_iter=max_iter, n_jobs=n_jobs, random_state=split.seed).fit(split.documents)
-        linear.fit(model.transform(split.train.X), split.Y, split.part, split.validation)
+        linear.fit(model.transform(split.train), split.Y, split.part, split.validation)
         chosen = {"C": linear.C, "passes": model.n_iter_}
-        return LabelScores({"map": linear.scores(model.transform(split.test.X))}, chosen, linear.validation_map)
+        return LabelScores({"map": linear.scores(model.transform(split.test))}, chosen, linear.validation_map)
 
     return LabelMethod({"model": shown(DocNADE(max_iter=max_iter)), "classifier": linear.options}, work)
 
@@ -228,7 +228,7 @@ class Pretraining:
         if state is not None and state["run"]["epoch"] > passes:  # a model before it was lost
             shutil.rmtree(home / "checkpoint")
         model = DeepDocNADE(**options, max_iter=passes, n_jobs=self.n_jobs)
-        model.fit(documents.X, global_features=documents.features, run=Run(checkpoint))
+        model.fit(documents.rows, run=Run(checkpoint))
         model.save(home / f"{passes}-passes")
         return model
 
@@ -301,16 +301,12 @@ def network(
 def _fine_tune(split: LabelledSplit, options: dict[str, Any], linear: Linear) -> LabelScores:
     rows, Y = split.train, split.Y
     part, validation = rows[split.part], rows[split.validation]
-    trial = SupDeepDocNADE(**options).fit(
-        part.X, Y[split.part], global_features=part.features, X_val=validation.X, y_val=Y[split.validation],
-        global_features_val=validation.features,
-    )  # fmt: skip
+    trial = SupDeepDocNADE(**options).fit(part, Y[split.part], X_val=validation, y_val=Y[split.validation])
     passes = int(np.argmax(trial.history_["validation_score"])) + 1
     model = SupDeepDocNADE(**options).set_params(max_iter=passes, validation_fraction=None)
-    model.fit(rows.X, Y, global_features=rows.features)
-    network = Network(model)
+    model.fit(rows, Y)
     # The final model has seen the validation rows' labels: only the trial can say which C is good.
-    linear.fit(network.represent(rows), Y, split.part, split.validation, Network(trial).represent(rows))
-    scores = {"own": network.class_proba(split.test), "linear": linear.scores(network.represent(split.test))}
+    linear.fit(model.transform(rows), Y, split.part, split.validation, trial.transform(rows))
+    scores = {"own": model.predict_proba(split.test), "linear": linear.scores(model.transform(split.test))}
     chosen = {"passes": passes, "C": linear.C, "linear_validation_map": linear.validation_map}
     return LabelScores(scores, chosen, float(max(trial.history_["validation_score"])), model)

@@ -19,8 +19,7 @@ from pictopic.paper.experiments.pictures import (
     draw_neighbors,
 )
 from pictopic.paper.experiments.results import Figure
-from pictopic.tasks.annotate import rank_tags
-from pictopic.tasks.fitting import Network
+from pictopic.tasks.annotate import rank_tags, tag_proba
 from pictopic.tasks.retrieve import Index
 
 _EXAMPLES = 3  # of a kind of failure, as in the paper
@@ -45,19 +44,18 @@ def illustrate(model: Any, split: LabelledSplit, classes: Sequence[str]) -> dict
     dict
         For JSON; `draw` makes figures of it.
     """
-    network = Network(model)
     tags = tags_of(split)
     order = np.random.RandomState(split.seed).permutation(len(tags))
     queries = [int(row) for row in order if len(tags[row]) >= _LEAST_TAGS][:_QUERIES]
     found: dict[str, Any] = {
         "tags": {},
-        "failures": find_failures(network.class_proba(split.test), split.Y_test, classes, tags),
-        "neighbors": find_neighbors(network.represent(split.test), queries),
+        "failures": find_failures(model.predict_proba(split.test), split.Y_test, classes, tags),
+        "neighbors": find_neighbors(model.transform(split.test), queries),
         "generated": [],
     }
     if split.test.n_visual and split.annotations:
         rows = order[:_GENERATED]
-        p = network.tag_proba(split.test[rows].without_tags())
+        p = tag_proba(model, split.test[rows].without_tags())
         for row, own in zip(rows, p, strict=True):
             generated = [name for name, _ in rank_tags(own, split.annotations, _GENERATED_TAGS)]
             found["generated"].append([int(row), generated])
@@ -66,7 +64,7 @@ def illustrate(model: Any, split: LabelledSplit, classes: Sequence[str]) -> dict
 
 def tags_of(split: LabelledSplit) -> list[list[str]]:
     """The tags of the test rows that are words."""
-    X = split.test.X[:, split.test.n_visual :].tocsr()
+    X = split.test.read()[:, split.test.n_visual :].tocsr()
     return [[split.annotations[k] for k in X.indices[a:b]] for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True)]
 
 

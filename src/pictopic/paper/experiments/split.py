@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from pictopic.corpus.corpus import Corpus
-from pictopic.paper.baselines.base import without_annotations
+from pictopic.corpus.rows import Rows
 
 
 class CorpusSplit:
@@ -41,12 +41,15 @@ class CorpusSplit:
     @cached_property
     def X_without_tags(self) -> sparse.csr_array:
         """Counts of the training pictures as those of the test pictures are: without tags."""
-        return without_annotations(self.X, self.n_tags)
+        return self._without_tags(self.X)
 
     @cached_property
     def X_test(self) -> sparse.csr_array:
         """Counts of the test pictures, without tags."""
-        return without_annotations(self._counts(self.test), self.n_tags)
+        return self._without_tags(self._counts(self.test))
+
+    def _without_tags(self, X: sparse.csr_array) -> sparse.csr_array:
+        return Rows(X, n_annotation_words=self.n_tags).without_tags().read()
 
     def _counts(self, corpus: Corpus) -> sparse.csr_array:
         X = sparse.csr_array(corpus.X)

@@ -1,0 +1,254 @@
+"""What estimators read: X and y are checked, y is encoded, and documents are counted through."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_array, validate_data
+
+from pictopic.corpus.readers import DenseRows, RowReader
+from pictopic.corpus.rows import Rows, check_counts
+
+PICTURES_FIRST = "pictures_first"  # the split in which tags are predicted from all visual words
+
+
+def check_rows(estimator: BaseEstimator, X: Any, global_features: Any = None, *, reset: bool) -> Rows:
+    """X as `Rows`, or a ValueError that says what is wrong with it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose input X is; `reset` says whether it learns the number and names of the columns now.
+    X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
+        Whole numbers from 0 on, of any numeric type.
+    global_features : {array-like, memory map, DenseRows} of shape (n_documents, n_features), optional
+        Instead of those that X has.
+    reset : bool
+
+    Returns
+    -------
+    Rows
+    """
+    if isinstance(getattr(X, "counts", None), RowReader):
+        X = Rows.of(X)  # a Corpus
+    if isinstance(X, Rows | RowReader):
+        _check_shape(estimator, X.shape, reset)
+    else:
+        X = validate_data(estimator, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, reset=reset)
+        X = check_counts(sparse.csr_array(X), type(estimator).__name__)
+    if isinstance(X, Rows) and global_features is None:
+        return X
+    if not isinstance(global_features, DenseRows | np.memmap | None):
+        global_features = check_array(global_features, dtype="numeric", ensure_all_finite=False, ensure_min_features=0)
+    if isinstance(X, Rows):
+        return X.with_features(global_features)
+    return Rows(X, global_features, n_annotation_words=min(getattr(estimator, "n_annotation_words", 0), X.shape[1]))
+
+
+def _check_shape(estimator: BaseEstimator, shape: tuple[int, int], reset: bool) -> None:
+    if reset:
+        estimator.n_features_in_ = shape[1]
+        if shape[0] < 1:
+            raise ValueError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
+    elif shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+
+
+def check_sequences(sequences: Iterable[Any], n_words: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sequences of word ids one after the other, and their lengths; or a ValueError that names the wrong one."""
+    arrays = [np.asarray(sequence) for sequence in sequences]
+    for row, array in enumerate(arrays):
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            raise ValueError(f"sequence {row} must be a list of word ids (whole numbers)")
+        if array.size and not (array.min() >= 0 and array.max() < n_words):
+            raise ValueError(f"sequence {row} has a word id outside 0..{n_words - 1}")
+    lengths = np.array([array.size for array in arrays], np.int64)
+    return np.concatenate([np.zeros(0, np.int64), *arrays]).astype(np.int64), lengths
+
+
+def check_columns(columns: Any, n_words: int) -> np.ndarray | None:
+    """Column numbers as an array, or a ValueError; None stays None."""
+    if columns is None:
+        return None
+    columns = np.asarray(columns)
+    if columns.ndim != 1 or (columns.size and columns.dtype.kind not in "iu"):
+        raise ValueError("columns must be a list of column numbers")
+    columns = columns.astype(np.int64)
+    if columns.size and not (columns.min() >= 0 and columns.max() < n_words):
+        raise ValueError(f"columns must lie in 0..{n_words - 1}")
+    return columns
+
+
+def document_lengths(X: sparse.csr_array) -> np.ndarray:
+    """Number of words of each document, D."""
+    return np.asarray(X.sum(axis=1, dtype=np.int64)).ravel()
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Classes of documents, encoded."""
+
+    indicator: np.ndarray  # (n, C) uint8: 1 where the document has the class
+    known: np.ndarray  # (n,) False where the document is unlabelled
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def __getitem__(self, rows: np.ndarray | slice) -> Labels:
+        return Labels(self.indicator[rows], self.known[rows])
+
+
+def no_labels(n_documents: int) -> Labels:
+    """Labels of documents without classes."""
+    return Labels(np.zeros((n_documents, 0), np.uint8), np.zeros(n_documents, bool))
+
+
+def encode_labels(y: Any, n_documents: int, classes: np.ndarray | None = None) -> tuple[Labels, np.ndarray, bool]:
+    """Encode y.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
+        A row that is None or NaN is unlabelled.
+    n_documents : int
+        Number of rows of X.
+    classes : ndarray, optional
+        The classes, when they are known already; a label outside them is an error.
+
+    Returns
+    -------
+    labels : Labels
+    classes : ndarray
+        Sorted class labels, or 0..n_classes-1 for a 0/1 matrix.
+    multi_label : bool
+
+    Examples
+    --------
+    >>> from pictopic.models.inputs import encode_labels
+    >>> labels, classes, multi_label = encode_labels(["sea", None, "city"], 3)
+    >>> classes.tolist(), labels.indicator.tolist(), labels.known.tolist()
+    (['city', 'sea'], [[0, 1], [0, 0], [1, 0]], [True, False, True])
+    """
+    if sparse.issparse(y):
+        y = y.toarray()
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] > 1:
+        return _encode_matrix(y, n_documents, classes)
+    y = column_or_1d(y, warn=True)
+    _check_length(y, n_documents)
+    known = ~_missing(y)
+    # Without the missing ones, integers that had to become float are integers again.
+    given = np.array(y[known].tolist()) if y.dtype == object or y.dtype.kind == "f" else y[known]
+    check_classification_targets(given)
+    if given.dtype.kind == "f":
+        given = given.astype(np.int64) if not known.all() else given
+    if classes is None:
+        classes = np.unique(given)
+    codes = np.searchsorted(classes, given)
+    wrong = np.flatnonzero(classes[np.minimum(codes, len(classes) - 1)] != given)
+    if wrong.size:
+        row = np.flatnonzero(known)[wrong[0]]
+        raise ValueError(f"y has a class that was not there before in row {row}: {given[wrong[0]].item()!r}")
+    indicator = np.zeros((n_documents, len(classes)), np.uint8)
+    indicator[np.flatnonzero(known), codes] = 1
+    return Labels(indicator, known), classes, False
+
+
+def _encode_matrix(y: np.ndarray, n_documents: int, classes: np.ndarray | None) -> tuple[Labels, np.ndarray, bool]:
+    _check_length(y, n_documents)
+    missing = _missing(y)
+    known = np.asarray(~missing.all(axis=1))
+    partly = np.flatnonzero(missing.any(axis=1) & known)
+    if partly.size:
+        raise ValueError(
+            f"y has both known and missing labels in row {partly[0]}; a row is labelled in full or not at all"
+        )
+    given = np.asarray(y[known].tolist() if y.dtype == object else y[known]).reshape(-1, y.shape[1])
+    if (
+        given.size
+        and type_of_target(given) not in ("multilabel-indicator", "binary")
+        and not np.isin(given, (0, 1)).all()
+    ):
+        check_classification_targets(given)
+        raise ValueError("y has several columns, so it must be a 0/1 matrix with a column for each class")
+    if classes is not None and len(classes) != y.shape[1]:
+        raise ValueError(f"y has {y.shape[1]} columns, but the model has {len(classes)} classes")
+    indicator = np.zeros((n_documents, y.shape[1]), np.uint8)
+    indicator[known] = given
+    return Labels(indicator, known), np.arange(y.shape[1]), True
+
+
+def _missing(y: np.ndarray) -> np.ndarray:
+    if y.dtype == object:
+        # None, NaN and pandas' NA; only a NaN differs from itself.
+        flat = [v is None or type(v).__name__ == "NAType" or (isinstance(v, float) and v != v) for v in y.ravel()]
+        return np.array(flat, dtype=bool).reshape(y.shape)
+    return np.isnan(y) if y.dtype.kind == "f" else np.zeros(y.shape, bool)
+
+
+def _check_length(y: np.ndarray, n_documents: int) -> None:
+    if len(y) != n_documents:
+        raise ValueError(f"X has {n_documents} rows, but y has {len(y)} (inconsistent numbers of samples)")
+
+
+@dataclass
+class Statistics:
+    """Statistics of documents, from one pass over them."""
+
+    word_counts: np.ndarray  # (Q,)
+    squares: np.ndarray  # (Q,) sum over the documents of the squared count
+    mean_length: float
+    feature_mean: np.ndarray  # (F,), of those that are not missing
+    feature_scale: np.ndarray  # (F,) standard deviation, 1 where a feature is constant
+    fingerprint: str  # SHA-256 of everything
+
+
+def summarize(documents: Rows) -> Statistics:
+    """Read the documents once."""
+    labels = documents.labels
+    digest = hashlib.sha256(repr((len(documents), documents.shape[1])).encode())
+    word_counts = np.zeros(documents.shape[1], np.int64)
+    squared_counts = np.zeros(len(word_counts))
+    n_features = documents.n_global_features
+    number = np.zeros(n_features)
+    mean, squares = np.zeros(n_features), np.zeros(n_features)  # squares: sum of squared deviations from the mean
+    for chunk in documents.chunks(4 * Rows.CHUNK):
+        X = documents.read(chunk)
+        squared_counts += np.bincount(X.indices, weights=X.data.astype(np.float64) ** 2, minlength=len(word_counts))
+        word_counts += np.bincount(X.indices, weights=X.data, minlength=len(word_counts)).astype(np.int64)
+        for array in (document_lengths(X), X.indptr.astype("<i8"), X.indices.astype("<i4"), X.data.astype("<i4")):
+            digest.update(np.ascontiguousarray(array).data)
+        f = documents.read_features(chunk)
+        if f is not None:
+            digest.update(np.ascontiguousarray(f).data)
+            number, mean, squares = _add_moments(number, mean, squares, f.astype(np.float64))
+        digest.update(np.ascontiguousarray(labels.indicator[chunk]).data)
+        digest.update(np.ascontiguousarray(labels.known[chunk]).data)
+    scale = np.sqrt(squares / np.maximum(number, 1))
+    scale[scale <= 1e-7 * np.maximum(1.0, np.abs(mean))] = 1.0
+    return Statistics(
+        word_counts, squared_counts, float(word_counts.sum() / max(len(documents), 1)), mean.astype(np.float32),
+        scale.astype(np.float32), digest.hexdigest(),
+    )  # fmt: skip
+
+
+def _add_moments(number, mean, squares, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Number, mean and squared deviations of each column with the rows `f` added (Chan's pairwise update)."""
+    there = ~np.isnan(f)
+    n = there.sum(axis=0)
+    m = np.where(there, f, 0.0).sum(axis=0) / np.maximum(n, 1)
+    s = (np.where(there, f - m, 0.0) ** 2).sum(axis=0)
+    total = np.maximum(number + n, 1)
+    delta = m - mean
+    return number + n, mean + delta * n / total, squares + s + delta**2 * number * n / total
