@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import interleaved, report
-from pictopic.tasks.retrieve import Index
+from pictopic.tasks.search import Index
 
 SIZES = ((25_000, 2048), (200_000, 512))
 N_QUERIES, BATCH, ONE_BY_ONE = 96, 32, 8

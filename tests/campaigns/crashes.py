@@ -20,7 +20,7 @@ from typing import Any
 
 from pictopic import Checkpoint, Corpus, load
 from pictopic.tasks.decisions import Decisions
-from pictopic.tasks.retrieve import Index
+from pictopic.tasks.search import Index
 from tests.campaigns import builders
 from tests.campaigns.children import Ended, in_child
 from tests.campaigns.faults import CRASHED, FAULTS, FaultyDisk

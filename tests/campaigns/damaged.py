@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pictopic import Corpus
-from pictopic.tasks.retrieve import Index
+from pictopic.tasks.search import Index
 from tests.campaigns import builders
 from tests.campaigns.children import in_child
 from tests.campaigns.damage import damage

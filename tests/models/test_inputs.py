@@ -1,10 +1,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 
 from pictopic import CountsOnDisk, DeepDocNADE, DocNADE, Rows
-from pictopic.models.inputs import Labels, check_rows, document_lengths, encode_labels, summarize
+from pictopic.models.inputs import Labels, check_rows, chunks, document_lengths, encode_labels, in_parts, summarize
 
 
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float32, np.float64])
@@ -71,7 +73,7 @@ def test_lengths_count_repeated_words():
 # ---- statistics ------------------------------------------------------------------------------------------------------
 
 
-def given(rng, n=30, n_features=2):
+def made_rows(rng, n=30, n_features=2):
     """Counts, features and labels."""
     labels = Labels(rng.randint(2, size=(n, 3)).astype(np.uint8), rng.rand(n) < 0.5)
     return sparse.csr_array(rng.poisson(1, (n, 5))), rng.normal(5, 3, (n, n_features)), labels
@@ -79,7 +81,7 @@ def given(rng, n=30, n_features=2):
 
 def test_statistics_over_many_chunks_are_those_of_the_whole(rng):
     n = 9 * Rows.CHUNK + 5
-    X, features, labels = given(rng, n)
+    X, features, labels = made_rows(rng, n)
     features[rng.rand(n, 2) < 0.2] = np.nan
     found = summarize(Rows(X, features, labels))
     np.testing.assert_array_equal(found.word_counts, X.toarray().sum(axis=0))
@@ -90,7 +92,7 @@ def test_statistics_over_many_chunks_are_those_of_the_whole(rng):
 
 
 def test_a_feature_that_is_always_missing_or_constant_has_scale_one(rng):
-    X, features, labels = given(rng)
+    X, features, labels = made_rows(rng)
     features[:, 0] = np.nan
     features[:, 1] = 1e6
     np.testing.assert_array_equal(summarize(Rows(X, features, labels)).feature_scale, [1, 1])
@@ -98,7 +100,7 @@ def test_a_feature_that_is_always_missing_or_constant_has_scale_one(rng):
 
 @pytest.mark.parametrize("what", ["counts", "features", "labels", "known"])
 def test_fingerprint_changes_with_anything_that_is_learnt_from(rng, what):
-    X, features, labels = given(rng)
+    X, features, labels = made_rows(rng)
     before = summarize(Rows(X, features, labels)).fingerprint
     assert summarize(Rows(X.copy(), features.copy(), labels)).fingerprint == before
     if what == "counts":
@@ -162,3 +164,18 @@ def test_wrong_labels_are_refused(y, message):
 def test_class_outside_the_known_ones_is_named_with_its_row():
     with pytest.raises(ValueError, match="row 1: 'z'"):
         encode_labels(np.array(["a", "z"]), 2, np.array(["a", "b"]))
+
+
+@given(lengths=st.lists(st.integers(0, 9), max_size=30), size=st.integers(1, 12))
+def test_chunks_cover_all_documents_in_order_and_stay_small(lengths, size):
+    found = list(chunks(lengths, size))
+    assert [d for first, last in found for d in range(first, last)] == list(range(len(lengths)))
+    for first, last in found:
+        assert sum(lengths[first:last]) <= size or last == first + 1
+
+
+@given(n=st.integers(0, 20), n_jobs=st.integers(1, 5))
+def test_parts_cover_everything_once(n, n_jobs):
+    seen = []
+    in_parts(n, n_jobs, lambda first, last: seen.extend(range(first, last)))
+    assert sorted(seen) == list(range(n))

@@ -3,7 +3,7 @@ import pytest
 
 from pictopic import Corpus, PictureModel
 from pictopic.tasks.decisions import Decisions
-from pictopic.tasks.splits import choose_parts
+from pictopic.tasks.fit import choose_parts
 from tests.corpus.conftest import write_metadata
 from tests.picture_model.conftest import QUICK, pattern, write_patterns
 
@@ -66,7 +66,7 @@ def test_something_else_is_not_overwritten(model, tmp_path):
 
 def test_a_failed_save_leaves_the_old_model(model, tmp_path, monkeypatch):
     model.save(tmp_path / "model")
-    monkeypatch.setattr("pictopic.tasks.retrieve.Index.save", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr("pictopic.tasks.search.Index.save", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
         model.save(tmp_path / "model")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".model.lock", "model"]
@@ -191,7 +191,7 @@ def test_topics_tell_what_goes_with_each_class(model):
 
 def test_topics_of_several_layers_come_from_gradients(model):
     from pictopic import Rows, SupDeepDocNADE
-    from pictopic.tasks.explore import class_topics
+    from pictopic.tasks.topics import class_topics
 
     rows, corpus = Rows.of(model.corpus_), model.corpus_
     estimator = SupDeepDocNADE(n_components=(20, 20), n_annotation_words=4, max_iter=60, random_state=0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pictopic import PictureModel
-from pictopic.tasks.coherence import npmi_coherence
+from pictopic.tasks.topics import npmi_coherence
 from tests.picture_model.conftest import QUICK, write_patterns
 
 

@@ -103,7 +103,7 @@ def test_an_update_stopped_right_after_appending_skips_nothing_when_it_goes_on(f
 def test_an_update_that_fails_in_the_middle_of_learning_leaves_the_model_as_it_was(folder, tmp_path, monkeypatch):
     model = loaded(folder)
     before = model.annotate(write_patterns(tmp_path / "more", range(400, 402)) / "400.png")
-    monkeypatch.setattr("pictopic.tasks.fitting.ClassHead.learn", stopped)
+    monkeypatch.setattr("pictopic.tasks.fit.ClassHead.learn", stopped)
     with pytest.raises(StopError):
         model.update(tmp_path / "more", passes=3)
     assert model.annotate(tmp_path / "more" / "400.png") == before

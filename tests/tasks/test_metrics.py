@@ -12,7 +12,7 @@ from sklearn.metrics import (
     recall_score,
 )
 
-from pictopic.tasks import coherence, metrics
+from pictopic.tasks import metrics, topics
 from pictopic.tasks.metrics import (
     accuracy,
     average_precision,
@@ -186,5 +186,5 @@ def test_bad_input_is_refused(call, message):
 
 
 def test_measures_of_topics_are_here_too():
-    assert metrics.npmi_coherence is coherence.npmi_coherence
+    assert metrics.npmi_coherence is topics.npmi_coherence
     assert set(metrics.__all__) <= set(vars(metrics))

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from pictopic import Checkpoint, Corpus, DeepDocNADE, DocNADE, Run
-from pictopic.tasks.fitting import fit_everything
+from pictopic.tasks.fit import choose_rows, fit_everything
 from pictopic.tasks.pretraining import load_pretrained, pretrain, save_pretrained
-from pictopic.tasks.splits import choose_rows
 
 
 def make(folder, n=120, split=False, words="abcdef"):

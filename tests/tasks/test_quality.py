@@ -1,8 +1,17 @@
 import numpy as np
 import pytest
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+from sklearn.metrics import average_precision_score, confusion_matrix, precision_recall_fscore_support
 
-from pictopic.tasks.quality import confusion, tag_scores
+from pictopic import DeepDocNADE, DocNADE, PictureModel, SupDeepDocNADE, SupDocNADE
+from pictopic.tasks.quality import confusion, tag_scores, training_curves
+from tests.picture_model.conftest import (  # noqa: F401 - fixtures
+    QUICK,
+    deep_model,
+    model,
+    patterns,
+    plain_model,
+    write_patterns,
+)
 
 CLASSES = ["a", "b", "c"]
 
@@ -54,3 +63,99 @@ def test_what_cannot_be_measured_is_none_and_what_nobody_has_is_left_out():
     [first, second] = tag_scores(has_tag, given, ["never given", "nobody's", "neither"])
     assert (first.precision, first.recall, first.f) == (None, 0.0, 0.0)
     assert (second.precision, second.recall, second.f) == (0.0, None, 0.0)
+
+
+X = np.array([[3, 1, 0], [0, 1, 3], [2, 1, 0], [0, 2, 2]])
+
+
+def test_losses_are_those_of_the_history():
+    estimator = SupDocNADE(n_components=4, max_iter=5, random_state=0)
+    estimator.fit(X, ["a", "b", "a", "b"], X_val=X, y_val=["a", "b", "a", "b"])
+    classes, words = training_curves(estimator)
+    assert words.series[0].values == estimator.history_["nll"]
+    assert [line.name for line in classes.series] == ["training", "held-out pictures"]
+    # The score of a supervised estimator on the held-out part is minus its mean loss.
+    best = -np.mean(np.log(estimator.predict_proba(X)[np.arange(4), [0, 1, 0, 1]]))
+    assert np.isclose(min(classes.series[1].values), best, atol=1e-4)
+
+
+def test_without_classes_there_are_the_words_only():
+    [words] = training_curves(DocNADE(n_components=4, max_iter=5, random_state=0).fit(X))
+    assert words.title == "Loss of the words"
+    assert len(words.series[0].values) == 5
+
+
+@pytest.mark.parametrize("kind", [DocNADE, DeepDocNADE])
+def test_without_classes_the_held_out_pictures_are_scored_by_their_words(kind):
+    estimator = kind(n_components=4, max_iter=5, random_state=0).fit(X, X_val=X)
+    [words] = training_curves(estimator)
+    assert [line.name for line in words.series] == ["training", "held-out pictures"]
+    assert min(words.series[1].values) == -estimator.best_validation_score_ > 0
+
+
+@pytest.mark.parametrize(
+    ("metric", "title"), [("accuracy", "Accuracy of the classes"), ("map", "Mean average precision of the classes")]
+)
+def test_another_metric_than_the_loss_has_a_chart_of_its_own_upwards(metric, title):
+    y = ["a", "b", "a", "b"]
+    estimator = SupDeepDocNADE(
+        n_components=8, max_iter=30, learning_rate=0.05, random_state=0, validation_metric=metric
+    )
+    estimator.fit(X, y, X_val=X, y_val=y)
+    score, classes, words = training_curves(estimator)
+    assert score.title == title
+    [held_out] = score.series
+    assert held_out.name == "held-out pictures"
+    truth, p = np.array([[1, 0], [0, 1], [1, 0], [0, 1]]), estimator.predict_proba(X)
+    best = {"accuracy": np.mean(truth.argmax(axis=1) == p.argmax(axis=1)), "map": average_precision_score(truth, p)}
+    assert max(held_out.values) == pytest.approx(best[metric])  # the parameters that were kept are the best
+    assert min(held_out.values) >= 0
+    assert [line.name for line in classes.series] == ["training"]
+    assert (classes.title, words.title) == ("Loss of the classes", "Loss of the words")
+
+
+LIKELIHOOD = ["log_likelihood_per_word", "log_likelihood_per_word_baseline"]
+
+
+def write_counts(path, seed, n):
+    """Words of two classes, as counts."""
+    rng = np.random.RandomState(seed)
+    lines = ["label,sea,sky,tree"]
+    for row in range(n):
+        first, other = rng.randint(1, 6), rng.randint(1, 4)
+        lines.append(f"water,{first},{other},0" if row % 2 else f"land,0,{other},{first}")
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_pictures_with_neither_tags_nor_classes_are_measured_by_their_words(plain_model, tmp_path):  # noqa: F811
+    found = plain_model.evaluate(write_patterns(tmp_path / "more", range(300, 320), tags="", label=""))
+    assert list(found) == LIKELIHOOD
+    assert found[LIKELIHOOD[0]] > found[LIKELIHOOD[1]]
+
+
+def test_what_cannot_be_measured_is_an_error(deep_model, tmp_path):  # noqa: F811
+    with pytest.raises(ValueError, match="neither tags nor classes"):
+        deep_model.evaluate(write_patterns(tmp_path / "more", range(300, 304), tags="", label=""))
+
+
+def test_words_without_pictures_are_given_to_the_model(tmp_path):
+    """It was asked about empty rows before, and right about half of two classes."""
+    fitted = PictureModel(**QUICK).fit(write_counts(tmp_path / "counts.csv", 0, 60))
+    found = fitted.evaluate(write_counts(tmp_path / "others.csv", 1, 40))
+    assert list(found) == ["accuracy", "precision_at_10", *LIKELIHOOD]
+    assert found["accuracy"] == 1
+
+
+def test_words_that_are_told_apart_by_name_may_come_in_another_order(tmp_path):
+    fitted = PictureModel(**QUICK).fit(write_counts(tmp_path / "counts.csv", 0, 60))
+    (tmp_path / "a.csv").write_text("label,sea,sky,tree\nwater,4,1,0\nland,0,1,5\n")
+    (tmp_path / "b.csv").write_text("label,tree,car,sea,sky\nwater,0,9,4,1\nland,5,9,0,1\n")
+    assert fitted.evaluate(tmp_path / "b.csv") == pytest.approx(fitted.evaluate(tmp_path / "a.csv"))
+
+
+def test_tags_are_not_predicted_from_themselves(tmp_path):
+    lines = ["file_name,tags", *(f"{k}.jpg,{'sea;sky' if k % 2 else 'tree;grass'}" for k in range(40))]
+    (tmp_path / "metadata.csv").write_text("\n".join(lines))
+    fitted = PictureModel(**QUICK | {"features": ()}).fit(tmp_path, pictures="none")
+    assert list(fitted.evaluate(tmp_path, pictures="none")) == LIKELIHOOD

@@ -271,8 +271,7 @@ def update(
     from pictopic.files import recovered
     from pictopic.models.run import Run
     from pictopic.picture_model.files import CONFIG
-    from pictopic.tasks.decision_files import decisions_about
-    from pictopic.tasks.decisions import Decisions
+    from pictopic.tasks.decisions import Decisions, decisions_about
 
     tell_warnings()
     if not (recovered(model) / CONFIG).is_file():
@@ -349,8 +348,7 @@ def _export_tags(
 ) -> tuple[dict[str, int], list[str]]:
     """Write the tags that were decided about; of how many pictures, and the XMP files with too long names."""
     from pictopic.files import write_text
-    from pictopic.tasks.decision_files import decided_tags, sidecars, write_sidecars
-    from pictopic.tasks.decisions import Decisions
+    from pictopic.tasks.decisions import Decisions, decided_tags, sidecars, write_sidecars
     from pictopic.tasks.exports import tags_csv
 
     with misuse():

@@ -5,12 +5,16 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import _fit_context
+from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
+from pictopic.corpus.rows import Rows
 from pictopic.models.deep_model import DeepModel
+from pictopic.models.estimator import SupervisedMixin
 from pictopic.models.run import Run
-from pictopic.models.supervised import DeepSupervisedMixin
 
 
 class DeepDocNADE(DeepModel):
@@ -192,7 +196,7 @@ class DeepDocNADE(DeepModel):
         return self._mean_log_p_per_word(X, global_features)
 
 
-class SupDeepDocNADE(DeepSupervisedMixin, DeepModel):
+class SupDeepDocNADE(SupervisedMixin, DeepModel):
     """DeepDocNADE that learns the classes of a document together with its words.
 
     The loss of a document is -log p(y | v) + generative_weight * -log p(v) / mean number of words; p(y | v) comes from
@@ -314,3 +318,74 @@ class SupDeepDocNADE(DeepSupervisedMixin, DeepModel):
         first = not hasattr(self, "parameters_")
         self._partial_fit(self._check(X, y, global_features, reset=first, classes=classes))
         return self
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """U."""
+        return self.parameters_["U"]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """D."""
+        return self.parameters_["d"]
+
+    def _validation_score(self, parameters: dict[str, np.ndarray], held_out: Rows, seed: int) -> float:
+        """Larger is better: what `validation_metric` says of the held-out documents' classes."""
+        if self.predicts_tags_only:
+            held_out = held_out.without_tags()
+        return self._goodness(
+            self._class_proba(parameters, held_out), held_out.labels.indicator, self.validation_metric
+        )
+
+    def _class_proba(self, parameters: dict[str, np.ndarray], documents: Rows) -> np.ndarray:
+        return self._proba_of(self._represent(parameters, documents), parameters["U"], parameters["d"])
+
+    def predict_proba(self, X: Any, *, global_features: Any = None) -> np.ndarray:
+        """p(y | v) of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
+            Counts.  Columns of a modality that is missing are 0.
+        global_features : array-like of shape (n_documents, n_features), optional
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_classes)
+            In the order of `classes_`.  Rows sum to one, unless a document can have several classes.
+        """
+        check_is_fitted(self)
+        return self._class_proba(self.parameters_, self._check_X(X, global_features, reset=False))
+
+    def predict(self, X: Any, *, global_features: Any = None) -> np.ndarray:
+        """The most probable class of each document, or a 0/1 matrix of the classes above one half.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
+            Counts.
+        global_features : array-like of shape (n_documents, n_features), optional
+
+        Returns
+        -------
+        ndarray of shape (n_documents,) or (n_documents, n_classes)
+        """
+        return self._classes_from(self.predict_proba(X, global_features=global_features))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, global_features: Any = None) -> float:
+        """Accuracy: share of the documents whose class (or all of whose classes) is predicted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
+            Counts.
+        y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
+        sample_weight : array-like of shape (n_documents,), optional
+        global_features : array-like of shape (n_documents, n_features), optional
+
+        Returns
+        -------
+        float
+        """
+        predicted = self.predict(X, global_features=global_features)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))

@@ -18,10 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from pictopic.corpus.rows import Rows
 from pictopic.models.deep_training import DeepTrainer, InputOptions, TrainingOptions, split_documents
 from pictopic.models.estimator import TopicModel
-from pictopic.models.inputs import PICTURES_FIRST, Statistics, summarize
+from pictopic.models.inputs import PICTURES_FIRST, Statistics, in_parts, summarize
 from pictopic.models.likelihood import DeepLikelihoodMixin
 from pictopic.models.network import Network, initial_parameters, parameter_shapes
-from pictopic.models.parallel import in_parts
 from pictopic.models.parameters import word_frequencies
 from pictopic.models.peers import current
 from pictopic.models.run import Run

@@ -11,10 +11,10 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from pictopic.corpus.rows import Rows
+from pictopic.models.estimator import SupervisedMixin
 from pictopic.models.parameters import Theta
 from pictopic.models.run import Run
 from pictopic.models.shallow import ShallowModel
-from pictopic.models.supervised import SupervisedMixin
 
 
 class DocNADE(ShallowModel):

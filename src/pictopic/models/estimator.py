@@ -1,4 +1,4 @@
-"""What the four estimators share: options, random numbers, what training leaves behind, and files."""
+"""What the four estimators share: options, random numbers, classes, what training leaves behind, and files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics import average_precision_score
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from pictopic.corpus.rows import Rows
-from pictopic.models.inputs import Labels, check_rows, no_labels
+from pictopic.models.inputs import Labels, check_rows, encode_labels, no_labels
 from pictopic.models.run import Run
 from pictopic.models.training import Outcome, Trainer
 
@@ -245,6 +247,70 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         check_is_fitted(self)
         save(self, folder)
+
+
+class SupervisedMixin(ClassifierMixin):
+    """Classes: their encoding, their probabilities from a hidden layer, and how good those are."""
+
+    classes_: np.ndarray
+    multi_label_: bool
+    generative_weight: float
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def _generative_weight(self) -> float:
+        return self.generative_weight
+
+    def _check(self, X: Any, y: Any, global_features: Any = None, *, reset: bool, classes: Any = None) -> Rows:
+        rows = self._check_X(X, global_features, reset=reset)
+        y = rows.labels if y is None else y
+        return rows.with_labels(self._check_y(y, len(rows), reset=reset, classes=classes))
+
+    def _usable(self, held_out: Rows) -> Rows | None:
+        labelled = np.flatnonzero(held_out.labels.known)
+        return held_out[labelled] if labelled.size else None
+
+    def _check_y(self, y: Any, n_documents: int, *, reset: bool, classes: Any = None) -> Labels:
+        """Labels of documents; with `reset`, the classes are learnt from them or taken from `classes`."""
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
+        known = np.unique(classes) if reset and classes is not None else None if reset else self.classes_
+        labels, found, multi_label = encode_labels(y, n_documents, known)
+        if reset:
+            if len(found) < 2:
+                raise ValueError(f"y must have at least two classes, but has {len(found)} class: {found.tolist()}")
+            self.classes_, self.multi_label_ = found, multi_label
+        elif multi_label != self.multi_label_:
+            raise ValueError("y must be one label per row or a 0/1 matrix, as it was when the model was first fitted")
+        return labels
+
+    def _proba_of(self, h: np.ndarray, U: np.ndarray, d: np.ndarray) -> np.ndarray:
+        """p(y | v) from hidden layers; in float64, so that a row's value does not depend on the rows beside it."""
+        scores = h.astype(np.float64) @ U.astype(np.float64).T + d
+        return expit(scores) if self.multi_label_ else softmax(scores, axis=1)
+
+    def _classes_from(self, p: np.ndarray) -> np.ndarray:
+        """The most probable classes, or a 0/1 matrix of those above one half."""
+        return (p > 0.5).astype(np.int64) if self.multi_label_ else self.classes_[p.argmax(axis=1)]
+
+    def _goodness(self, p: np.ndarray, indicator: np.ndarray, metric: str = "loss") -> float:
+        """How good probabilities are, larger is better: minus the class loss, accuracy, or mean average precision."""
+        y = indicator.astype(bool)
+        if metric == "accuracy":
+            if self.multi_label_:
+                return float(((p > 0.5) == y).mean())
+            return float(y[np.arange(len(y)), p.argmax(axis=1)].mean())
+        if metric == "map":
+            some = y.any(axis=0)
+            return float(np.mean([average_precision_score(y[:, k], p[:, k]) for k in np.flatnonzero(some)]))
+        tiny = 1e-12
+        losses = -np.log(np.maximum(p[y], tiny)).sum()
+        if self.multi_label_:
+            losses -= np.log(np.maximum(1 - p[~y], tiny)).sum()
+        return -float(losses) / len(y)
 
 
 def _with_inherited_options(cls: type) -> inspect.Signature:

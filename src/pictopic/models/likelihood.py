@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from pictopic.corpus.rows import Rows
-from pictopic.kernels.splits import counts_before, split_orderings
 from pictopic.models.inputs import check_columns, check_sequences, document_lengths
 from pictopic.models.parameters import Theta
 
@@ -308,6 +307,7 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         """Log p of documents whose words follow each other in the given order."""
         import torch
 
+        from pictopic.kernels.splits import counts_before
         from pictopic.models.softmax_output import torch_threads
 
         offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -332,6 +332,7 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         """Estimate of log p of each row from a random context: D / (D - k) * log p of the other D - k words."""
         import torch
 
+        from pictopic.kernels.splits import split_orderings
         from pictopic.models.softmax_output import torch_threads
 
         drawn = np.empty_like(X.data)

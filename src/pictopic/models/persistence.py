@@ -14,6 +14,8 @@ import math
 import os
 import platform
 import re
+import warnings
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,12 +24,27 @@ import numpy as np
 from safetensors.numpy import save as tensor_bytes
 
 from pictopic import __version__
-from pictopic.checks import parse_arrays, shown
+from pictopic.checks import (
+    is_finite_tree,
+    mapping,
+    number,
+    one_of,
+    parse_arrays,
+    section,
+    shown,
+    text,
+    values,
+    whole,
+    yes_or_no,
+)
 from pictopic.files import check_regular, lock_beside, read_json, read_unchanged, write_bytes, write_text
-from pictopic.models.config_checks import LEARNT, MODELS, check_learnt, check_options, check_seconds, names_array
 from pictopic.models.tree import WordTree
 from pictopic.storage import is_remote, local, readable, written
 
+MODELS = {
+    "DocNADE": "pictopic.models.docnade", "SupDocNADE": "pictopic.models.docnade",
+    "DeepDocNADE": "pictopic.models.deep", "SupDeepDocNADE": "pictopic.models.deep",
+}  # fmt: skip
 FORMAT_VERSION = 1
 _OF_THE_MACHINE = ("init",)  # options that mean nothing elsewhere
 _CONFIG, _CARD = "config.json", "README.md"
@@ -35,6 +52,11 @@ TIMINGS = "timings.json"  # how long it took: the only file in which equal runs 
 _TENSORS = re.compile(r"model-[0-9a-f]{16}\.safetensors")
 _HALF = re.compile(r"\.[a-z0-9_]{8}\.tmp")  # what a save that was killed has left
 _MAX_BYTES = 1 << 36  # of the arrays
+_MAX_WORDS = 2**31 - 1  # columns are numbered with 32 bits
+_MAX_JOBS = 1024  # threads
+_MAX_NAMES = 1 << 30  # bytes of all names together
+_CURVES = ("nll", "class_loss", "validation_score")  # of a history; others may follow
+_DTYPE = re.compile(r"[<>|=]?(?:b1|[iu][1248]|f[248]|U(\d{1,5}))")
 
 
 def save(model: Any, folder: str | os.PathLike[str]) -> None:
@@ -294,3 +316,103 @@ def _card(model: Any, config: dict[str, Any]) -> str:
         f"- made with {', '.join(f'{name} {version}' for name, version in config['versions'].items())}",
     ]
     return "\n".join(lines) + "\n"
+
+
+# ---- checks of config.json: every value, before anything uses it -----------------------------------------------------
+
+
+def _score(value: Any, name: str) -> float:
+    """A number that was written down: it may be infinite."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, int) and abs(value) > 2**53):
+        raise ValueError(f"{name!r} must be a number, got {shown(value)}")
+    return float(value)
+
+
+def _history(value: Any, name: str) -> dict[str, list[float]]:
+    curves = mapping(value, name)
+    for curve in _CURVES:
+        section(curves, curve)
+    return {
+        text(curve, name): [_score(item, curve) for item in values(points, curve)] for curve, points in curves.items()
+    }
+
+
+_ALL: dict[str, Callable[[Any, str], Any]] = {
+    "n_features_in_": lambda value, name: whole(value, name, 1, _MAX_WORDS),
+    "mean_length_": lambda value, name: number(value, name, 1e-12, 1e18),
+    "n_iter_": whole,
+    "best_validation_score_": lambda value, name: None if value is None else _score(value, name),
+    "history_": _history,
+    "data_fingerprint_": text,
+}
+_DEEP: dict[str, Callable[[Any, str], Any]] = {
+    "annotation_weight_": lambda value, name: number(value, name, 1e-12, 1e12),
+    "n_global_features_": lambda value, name: whole(value, name, 0, _MAX_WORDS),
+    "normalize_": lambda value, name: one_of(value, name, ("std", "sqrt", "none")),
+    "input_scale_": lambda value, name: number(value, name, 0, 1e12),
+}
+LEARNT = (*_ALL, *_DEEP, "multi_label_")
+
+
+def check_learnt(model: str, learnt: dict[str, Any]) -> dict[str, Any]:
+    """What a model of this name has learnt besides arrays, each value checked; others are left out."""
+    kinds = _ALL | (_DEEP if "Deep" in model else {}) | ({"multi_label_": yes_or_no} if "Sup" in model else {})
+    return {name: check(section(learnt, name), name) for name, check in kinds.items()}
+
+
+def check_seconds(timings: dict[str, Any], n: int) -> list[float]:
+    """Seconds after each of n passes."""
+    seconds = [number(value, "seconds", 0) for value in values(section(timings, "seconds"), "seconds")]
+    if len(seconds) != n:
+        raise ValueError(f"'seconds' must hold {n} numbers, got {len(seconds)}")
+    return seconds
+
+
+def check_options(options: dict[str, Any], n_words: int) -> dict[str, Any]:
+    """Options as a model takes them; what they may be beside these bounds, the model says itself."""
+    if not is_finite_tree(options):
+        raise ValueError("there is a number that is not finite or too large")
+    # JSON has lists only; an option that has several values is a tuple.
+    taken = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    whole(taken.get("n_annotation_words", 0), "n_annotation_words", 0, n_words)
+    if taken.get("n_jobs") is not None:
+        whole(taken["n_jobs"], "n_jobs", -_MAX_JOBS, _MAX_JOBS)
+    if taken.get("device", "cpu") != "cpu":
+        taken["device"] = _usable(text(taken["device"], "device"))
+    return taken
+
+
+def _usable(device: str) -> str:
+    """The device, or the CPU on a machine that has no such device."""
+    import torch
+
+    if not re.fullmatch(r"[a-z]{2,12}(:\d{1,3})?", device):
+        raise ValueError(f"'device' must be one of torch's, got {shown(device)}")
+    try:
+        torch.empty(1, device=device)
+    except Exception:  # torch raises an AssertionError, RuntimeError or NotImplementedError
+        warnings.warn(f"there is no device {device!r} here: the model runs on the CPU", stacklevel=5)
+        return "cpu"
+    return device
+
+
+def names_array(names: Any, name: str, n: int | None = None) -> np.ndarray | None:
+    """Class labels or column names, with their type: `n` of them, all different; None stays None."""
+    if names is None:
+        return None
+    dtype, items = text(section(mapping(names, name), "dtype"), name), values(section(names, "values"), name)
+    match = _DTYPE.fullmatch(dtype)
+    if dtype != "object" and (match is None or int(match[1] or 1) * 4 * len(items) > _MAX_NAMES):
+        raise ValueError(f"{name!r} has names of type {shown(dtype)}, which is not known")
+    if not all(isinstance(item, bool | int | float | str) for item in items) or not is_finite_tree(items):
+        raise ValueError(f"{name!r} must hold texts or numbers")
+    if len(set(items)) < len(items) or (n is not None and len(items) != n) or not items:
+        raise ValueError(f"{name!r} must hold {'some' if n is None else n} different names, got {len(items)}")
+    try:
+        with np.errstate(all="ignore"):
+            array = np.array(items, dtype=dtype)
+        if array.tolist() != items:  # cut off or rounded, two names can become the same
+            raise ValueError
+    except (OverflowError, TypeError, ValueError):
+        raise ValueError(f"{name!r} has names that are not of type {dtype}") from None
+    return array

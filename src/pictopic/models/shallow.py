@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from pictopic.corpus.rows import Rows
 from pictopic.models.estimator import TopicModel
-from pictopic.models.inputs import Statistics, document_lengths, summarize
+from pictopic.models.inputs import Statistics, document_lengths, in_parts, summarize
 from pictopic.models.likelihood import LikelihoodMixin
-from pictopic.models.parallel import in_parts
 from pictopic.models.parameters import Options, Theta, initial_theta, word_frequencies
 from pictopic.models.run import Run
 from pictopic.models.training import train

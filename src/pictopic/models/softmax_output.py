@@ -17,8 +17,7 @@ from scipy import sparse
 from torch import Tensor
 
 from pictopic.kernels import packed
-from pictopic.models.inputs import Labels
-from pictopic.models.parallel import chunks
+from pictopic.models.inputs import Labels, chunks
 from pictopic.models.parameters import WORD_RATE, Options, Theta, word_frequencies
 from pictopic.models.solver import Solver
 from pictopic.models.training import Trainer

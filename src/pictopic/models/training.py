@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pictopic.models.peers import Peers
-from pictopic.models.progress import Progress
-from pictopic.models.run import Run, Status, uninterrupted
+from pictopic.models.run import Progress, Run, Status, uninterrupted
 
 if TYPE_CHECKING:
     from pictopic.models.checkpoint import Checkpoint

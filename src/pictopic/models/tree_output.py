@@ -16,8 +16,7 @@ from scipy.special import expit, log_expit
 from pictopic.kernels import learning
 from pictopic.kernels.elementary import ACTIVATIONS
 from pictopic.kernels.simd import padded
-from pictopic.models.inputs import Labels
-from pictopic.models.parallel import chunks, in_parts
+from pictopic.models.inputs import Labels, chunks, in_parts
 from pictopic.models.parameters import ADAM_BETAS, WORD_RATE, Options, Theta, average_decay
 from pictopic.models.training import Trainer
 from pictopic.models.tree import WordTree

@@ -20,12 +20,11 @@ from pictopic.picture_model.integrity import ModelFiles
 from pictopic.picture_model.review import ReviewMixin
 from pictopic.picture_model.update import updated_corpus
 from pictopic.tasks.decisions import Decisions
-from pictopic.tasks.evaluate import evaluate
-from pictopic.tasks.fitting import Fit, Fitted, fit_everything, refit
+from pictopic.tasks.fit import Fit, Fitted, fit_everything, refit, rows_to_learn_from
 from pictopic.tasks.pretraining import load_pretrained
+from pictopic.tasks.quality import evaluate
 from pictopic.tasks.reading import PictureReader
-from pictopic.tasks.retrieve import Index
-from pictopic.tasks.splits import rows_to_learn_from
+from pictopic.tasks.search import Index
 
 CHECKPOINTS = "checkpoints"  # folder of a fit's work folder
 _COLUMNS = ("label_column", "tags_column", "split_column", "pictures", "tag_rules")

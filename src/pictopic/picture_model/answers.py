@@ -12,9 +12,9 @@ from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.rows import Rows
 from pictopic.tasks.annotate import rank_tags, tag_proba
 from pictopic.tasks.explain import Explanation, contributions, heat_map, overlay
-from pictopic.tasks.fitting import Fitted, class_names
+from pictopic.tasks.fit import Fitted, class_names
 from pictopic.tasks.reading import Answer, Described, PictureReader, Query
-from pictopic.tasks.retrieve import Index
+from pictopic.tasks.search import Index
 from pictopic.words.duplicates import groups
 from pictopic.words.tags import normalise_tag, split_tags
 

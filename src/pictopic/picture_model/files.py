@@ -34,8 +34,8 @@ from pictopic.picture_model.parts import check_figures, check_options, check_tog
 from pictopic.storage import sha256
 from pictopic.tasks.annotate import TagThresholds
 from pictopic.tasks.classify import ClassHead
-from pictopic.tasks.fitting import Fitted, HeldOut
-from pictopic.tasks.retrieve import Index
+from pictopic.tasks.fit import Fitted, HeldOut
+from pictopic.tasks.search import Index
 
 FORMAT_VERSION = 2
 CONFIG = "picture_model.json"

@@ -7,8 +7,8 @@ from typing import Any
 from pictopic.checks import is_finite_tree, mapping, number, one_of, section, shown, text, texts, whole
 from pictopic.corpus.corpus import Corpus
 from pictopic.models.deep_model import DeepModel
-from pictopic.tasks.fitting import Fitted
-from pictopic.tasks.retrieve import Index
+from pictopic.tasks.fit import Fitted
+from pictopic.tasks.search import Index
 from pictopic.words.extract import PRESETS
 from pictopic.words.global_features import n_features
 from pictopic.words.regions import Regions

@@ -6,8 +6,8 @@ import numpy as np
 
 from pictopic.corpus.rows import Rows
 from pictopic.picture_model.topics import TopicsMixin
+from pictopic.tasks.annotate import Ranking, Suggestions, suggest
 from pictopic.tasks.likelihood import log_likelihood_per_word, odd_means
-from pictopic.tasks.missing import Ranking, Suggestions, suggest
 from pictopic.tasks.quality import Quality, quality
 from pictopic.tasks.reading import Answer
 from pictopic.words.tags import normalise_tag

@@ -8,18 +8,17 @@ import numpy as np
 
 from pictopic.corpus.rows import Rows
 from pictopic.picture_model.answers import AnswersMixin
-from pictopic.tasks.explore import ClassTopic, UnitTopic, class_topics, unit_topics
-from pictopic.tasks.fitting import class_names
+from pictopic.tasks.fit import class_names
 from pictopic.tasks.metrics import npmi_coherence, topic_diversity
-from pictopic.tasks.projection import project
 from pictopic.tasks.reading import Answer
+from pictopic.tasks.topics import ClassTopic, UnitTopic, class_topics, project, unit_topics
 
 
 class TopicsMixin(AnswersMixin):
     """What goes with each class, and what the hidden units stand for."""
 
     def topics(self, n_units: int = 3, n_visual_words: int = 4, n_tags: int = 5) -> list[ClassTopic]:
-        """What goes with each class, as in the paper's figure; see `pictopic.tasks.explore.class_topics`."""
+        """What goes with each class, as in the paper's figure; see `pictopic.tasks.topics.class_topics`."""
         fitted = self._check_fitted()
         if fitted.head is None:
             raise ValueError("the collection has no classes; get_topics tells what the hidden units stand for")
@@ -33,7 +32,7 @@ class TopicsMixin(AnswersMixin):
         Returns
         -------
         float32 array of shape (n_pictures, 2)
-            Within 0 and 1; see `pictopic.tasks.projection.project`.
+            Within 0 and 1; see `pictopic.tasks.topics.project`.
         """
         return project(self.vectors, random_state=random_state)
 

@@ -16,10 +16,8 @@ from pictopic.corpus.source import Source, read_source
 from pictopic.corpus.store import MANIFEST
 from pictopic.files import read_json, sync_tree, write_text
 from pictopic.picture_model.files import copy_corpus
-from pictopic.tasks.decision_files import decided_tags
-from pictopic.tasks.decisions import Decisions
-from pictopic.tasks.fitting import Fitted
-from pictopic.tasks.splits import holds_some_out
+from pictopic.tasks.decisions import Decisions, decided_tags
+from pictopic.tasks.fit import Fitted, holds_some_out
 
 _STATE = "update.json"
 _COLUMNS = ("label_column", "tags_column", "split_column", "pictures", "tag_rules")

@@ -16,7 +16,7 @@ from pictopic.server.parameters import Limit, Offset, Parts, row_of
 from pictopic.server.problems import ProblemError
 from pictopic.server.served_model import ServedModel
 from pictopic.tasks import decisions as journal
-from pictopic.tasks.decision_files import decided_tags, decisions_about, sidecars, zip_sidecars
+from pictopic.tasks.decisions import decided_tags, decisions_about, sidecars, zip_sidecars
 from pictopic.tasks.exports import tags_csv
 from pictopic.words.tags import normalise_tag
 

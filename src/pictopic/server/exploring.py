@@ -17,8 +17,8 @@ from pictopic.server.questions import about, ask_model, next_offset, search
 from pictopic.server.served_model import UNREADABLE, ServedModel
 from pictopic.server.settings import Settings
 from pictopic.server.uploads import Upload, open_upload
+from pictopic.tasks.annotate import Ranking, Suggestions
 from pictopic.tasks.exports import jpeg, patch_mosaic
-from pictopic.tasks.missing import Ranking, Suggestions
 from pictopic.tasks.quality import Quality
 from pictopic.tasks.reading import Answer, Described
 from pictopic.words.pictures import PictureError

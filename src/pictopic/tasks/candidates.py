@@ -1,6 +1,6 @@
 """A quick choice of vectors that may be the nearest: faiss' 8-bit index, whole or in clusters.
 
-What it chooses is compared exactly afterwards (`pictopic.tasks.retrieve`): it need not be right about the order.
+What it chooses is compared exactly afterwards (`pictopic.tasks.search`): it need not be right about the order.
 
 No file of faiss' own is ever read: its reader is native code that trusts its input.  An index that was saved is made
 again from the vectors and from clusters that are plain, checked arrays: 300,000 vectors of 512 numbers took 4 seconds,

@@ -17,7 +17,7 @@ from PIL import Image
 
 from pictopic.corpus.corpus import Corpus
 from pictopic.files import csv_text, write_text, writing
-from pictopic.tasks.explore import ClassTopic
+from pictopic.tasks.topics import ClassTopic
 from pictopic.words.codebook import Patch
 from pictopic.words.pictures import PictureError, open_picture
 from pictopic.words.tags import split_tags

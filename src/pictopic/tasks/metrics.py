@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.preprocessing import normalize
 
 from pictopic.models.likelihood import perplexity_of
-from pictopic.tasks.coherence import npmi_coherence, topic_diversity
+from pictopic.tasks.topics import npmi_coherence, topic_diversity
 
 __all__ = [
     "WordScores", "accuracy", "average_precision", "f_measure_at_k", "mean_average_precision", "npmi_coherence",
@@ -223,7 +223,7 @@ def precision_at_k(relevant: Any, ranking: Any, k: int = 10) -> float:
     relevant : array-like of bool of shape (n,) or (n_queries, n)
         Which of the collection's rows are relevant: to all queries, or to each.
     ranking : array-like of int of shape (m,) or (n_queries, m)
-        Row numbers, best first, as `pictopic.tasks.retrieve.Index.search` returns them; of scores, it is
+        Row numbers, best first, as `pictopic.tasks.search.Index.search` returns them; of scores, it is
         ``np.argsort(-scores, kind="stable")``.  What is missing (-1, or m < k) counts as not relevant.
     k : int, default=10
 

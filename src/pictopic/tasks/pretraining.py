@@ -16,8 +16,7 @@ from pictopic.models.deep import DeepDocNADE, SupDeepDocNADE
 from pictopic.models.persistence import load
 from pictopic.models.run import Run
 from pictopic.storage import readable, written
-from pictopic.tasks.fitting import usual_split
-from pictopic.tasks.splits import choose_rows
+from pictopic.tasks.fit import choose_rows, usual_split
 from pictopic.words.codebook import Codebook
 from pictopic.words.vocabulary import Vocabulary
 

@@ -18,7 +18,7 @@ from pictopic.corpus.corpus import Corpus
 from pictopic.files import write_text
 from pictopic.models.checkpoint import Checkpoint
 from pictopic.models.run import Run
-from pictopic.tasks.fitting import fit_everything, usable_rows
+from pictopic.tasks.fit import fit_everything, usable_rows
 
 TRIALS, BEST = "trials.jsonl", "best.json"
 _CHECKPOINTS = "checkpoints"

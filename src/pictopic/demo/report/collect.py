@@ -20,7 +20,7 @@ from pictopic.demo.report.contents import (
 )
 from pictopic.demo.report.pictures import thumbnail, word_picture
 from pictopic.picture_model import PictureModel
-from pictopic.tasks.curves import training_curves
+from pictopic.tasks.quality import training_curves
 
 if TYPE_CHECKING:
     from pictopic.tasks.reading import Answer

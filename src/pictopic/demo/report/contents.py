@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pictopic.tasks.curves import Chart as Chart
-from pictopic.tasks.curves import Series as Series
+from pictopic.tasks.quality import Chart as Chart
+from pictopic.tasks.quality import Series as Series
 
 
 class Picture(NamedTuple):

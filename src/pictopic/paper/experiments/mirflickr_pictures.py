@@ -20,7 +20,7 @@ from pictopic.paper.experiments.pictures import (
 )
 from pictopic.paper.experiments.results import Figure
 from pictopic.tasks.annotate import rank_tags, tag_proba
-from pictopic.tasks.retrieve import Index
+from pictopic.tasks.search import Index
 
 _EXAMPLES = 3  # of a kind of failure, as in the paper
 _QUERIES = 4

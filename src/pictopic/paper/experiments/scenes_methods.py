@@ -30,8 +30,8 @@ from pictopic.paper.baselines import (
 from pictopic.paper.baselines.base import fit_best, root_shares
 from pictopic.paper.experiments.split import CorpusSplit
 from pictopic.picture_model import PictureModel
-from pictopic.tasks.explore import class_words
 from pictopic.tasks.metrics import accuracy, f_measure_at_k
+from pictopic.tasks.topics import class_words
 
 TOP = 5  # tags a picture
 _CS, _GAMMAS = (1, 3, 10, 30, 100), (0.3, 1, 3, 10)

@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 
 from pictopic.corpus.readers import MappedRows, RowsInParts
 from pictopic.tasks import candidates as candidates_module
-from pictopic.tasks import retrieve
-from pictopic.tasks.retrieve import Index
+from pictopic.tasks import search
+from pictopic.tasks.search import Index
 
 FAISS = ["8bit", "ivf"]
 
@@ -73,7 +73,7 @@ def test_search_equals_a_plain_loop(pair, k, block_rows, data):
     exclude = data.draw(st.lists(st.integers(-1, n - 1), min_size=len(queries), max_size=len(queries)))
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(retrieve, "_BLOCK", 4 * vectors.shape[1] * block_rows)  # several blocks
+        patch.setattr(search, "_BLOCK", 4 * vectors.shape[1] * block_rows)  # several blocks
         index = Index.build(vectors)
         every = [range(n)] * len(queries)
         check(index, vectors, queries, k, every, index.search(queries, k))
@@ -84,7 +84,7 @@ def test_search_equals_a_plain_loop(pair, k, block_rows, data):
 def test_equal_vectors_come_in_the_order_of_their_numbers_in_any_block(rng, monkeypatch):
     # In float32 products, what one row comes to depends on where in a block it is.
     vectors = np.tile(rng.normal(size=(1, 517)), (103, 1))
-    monkeypatch.setattr(retrieve, "_BLOCK", 4 * 517 * 7)
+    monkeypatch.setattr(search, "_BLOCK", 4 * 517 * 7)
     rows, similarities = Index.build(vectors).search(rng.normal(size=(3, 517)), k=103)
     assert (rows == np.arange(103)).all()
     assert (similarities == similarities[:, :1]).all()
@@ -155,7 +155,7 @@ def test_memory_maps_and_rows_in_parts_are_read(tmp_path, dtype, monkeypatch):
     vectors = (10 * made(60, 8)).astype(dtype)
     np.save(tmp_path / "a.npy", vectors[:35])
     np.save(tmp_path / "b.npy", vectors[35:])
-    monkeypatch.setattr(retrieve, "_BLOCK", 4 * 8 * 16)
+    monkeypatch.setattr(search, "_BLOCK", 4 * 8 * 16)
     maps = [np.load(tmp_path / name, mmap_mode="r") for name in ("a.npy", "b.npy")]
     expected = Index.build(vectors).vectors
     assert np.array_equal(Index.build(maps[0]).vectors, expected[:35])
@@ -197,7 +197,7 @@ def test_bad_vectors_are_refused(vectors, options, message):
 
 
 def test_number_of_the_bad_row_counts_all_blocks(monkeypatch):
-    monkeypatch.setattr(retrieve, "_BLOCK", 4 * 2 * 3)
+    monkeypatch.setattr(search, "_BLOCK", 4 * 2 * 3)
     vectors = np.ones((10, 2))
     vectors[7, 1] = np.nan
     with pytest.raises(ValueError, match="row 7"):

@@ -46,7 +46,7 @@ class Index:
     Examples
     --------
     >>> import numpy as np
-    >>> from pictopic.tasks.retrieve import Index
+    >>> from pictopic.tasks.search import Index
     >>> index = Index.build(np.array([[1.0, 0.0], [3.0, 3.0], [0.0, 2.0], [1.0, 0.9]]))
     >>> rows, similarities = index.search([[1.0, 1.0]], k=3)
     >>> rows
@@ -354,7 +354,7 @@ def unit_rows(rows: Any, name: str = "vectors", first: int = 0) -> np.ndarray:
 
     Examples
     --------
-    >>> from pictopic.tasks.retrieve import unit_rows
+    >>> from pictopic.tasks.search import unit_rows
     >>> unit_rows([[3.0, 4.0], [0.0, 0.0]]).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
