@@ -30,6 +30,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/vulture
 
 # One JSON line a figure.  DATA=DIR adds the figures on real pictures; how good the models are says `pictopic reproduce`.
 bench: $(STAMP)

@@ -268,13 +268,6 @@ def is_inside(root: str | os.PathLike[str], name: str) -> bool:
     return real.startswith(real_root.rstrip(os.sep) + os.sep)
 
 
-def path_inside(root: str | os.PathLike[str], name: str) -> Path:
-    """The path of a file inside a folder; a ValueError for a name that leads out of it (see `is_inside`)."""
-    if not is_inside(root, name):
-        raise ValueError(f"{name!r} is not a file inside {os.fspath(root)}")
-    return Path(root, name)
-
-
 def has_too_long_name(path: str | os.PathLike[str]) -> bool:
     """Whether the file system cannot hold a file of this name, or the system cannot open a path of this length.
 
