@@ -112,7 +112,7 @@ class Store:
     def get(self, name: str, path: Path) -> None:
         """Download a file, whole or not at all."""
         if ".." in name.split("/") or name.startswith("/"):
-            raise ValueError(f"{self.url}: {name!r} is no name of a file in it")
+            raise ValueError(f"{self.url}: {name!r} is not the name of a file in it")
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         os.close(handle)

@@ -97,7 +97,7 @@ def pretrain(
     score = model.best_validation_score_
     lines = [f"learnt from {len(opened):,} rows in {model.n_iter_:,} whole passes"]
     if score is not None:
-        lines.append(f"log-likelihood a word of rows that were held out: {score:.4f}")
+        lines.append(f"log-likelihood per word of held-out rows: {score:.4f}")
     lines.append(f"Written: {out}.  Then: pictopic fit {corpus} --init {out} --out MODEL")
     content = {"model": str(out), "rows": len(opened), "passes": model.n_iter_, "held_out_log_likelihood": score}
     answer(content, lines, as_json)

@@ -160,7 +160,7 @@ def encode_labels(y: Any, n_documents: int, classes: np.ndarray | None = None) -
     wrong = np.flatnonzero(classes[np.minimum(codes, len(classes) - 1)] != known_labels)
     if wrong.size:
         row = np.flatnonzero(known)[wrong[0]]
-        raise ValueError(f"y has a class that was not there before in row {row}: {known_labels[wrong[0]].item()!r}")
+        raise ValueError(f"y has a class that the model does not know in row {row}: {known_labels[wrong[0]].item()!r}")
     indicator = np.zeros((n_documents, len(classes)), np.uint8)
     indicator[np.flatnonzero(known), codes] = 1
     return Labels(indicator, known), classes, False

@@ -231,7 +231,9 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def _read_tensors(folder: Path, config: dict[str, Any]) -> dict[str, np.ndarray]:
     if not _TENSORS.fullmatch(config["tensors"]):
-        raise ValueError(f"{folder / _CONFIG} is damaged: {shown(config['tensors'])} is no name of a model's arrays")
+        raise ValueError(
+            f"{folder / _CONFIG} is damaged: {shown(config['tensors'])} is not the name of a model's arrays"
+        )
     path = folder / config["tensors"]
     if not path.is_file():
         raise ValueError(f"{folder} is damaged: there is no {path.name} in it")

@@ -31,7 +31,7 @@ class AnswersMixin:
 
     def _check_fitted(self) -> Fitted:
         if not hasattr(self, "_fitted"):
-            raise ValueError("this model has not learnt anything yet: call fit, or load one")
+            raise ValueError("this model is not fitted yet: call fit, or load a saved model")
         return self._fitted
 
     @property
@@ -99,7 +99,7 @@ class AnswersMixin:
         names = self.corpus_.vocabulary.annotations
         if not names:
             raise ValueError(
-                "the collection has no tags to annotate with: add tags to some of its pictures, and learn anew"
+                "the collection has no tags to annotate with: add tags to some of its pictures, and fit a new model"
             )
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
@@ -161,7 +161,8 @@ class AnswersMixin:
         fitted = self._check_fitted()
         if fitted.head is None:
             raise ValueError(
-                "the collection has no classes to tell apart: add a label column, or a folder per class, and learn anew"
+                "the collection has no classes to tell apart: add a label column, or a folder per class, and fit a new "
+                "model"
             )
         query = Query(self._reader, picture, split_tags(list(tags)))
         answers = []

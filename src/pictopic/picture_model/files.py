@@ -137,7 +137,7 @@ def copy_corpus(corpus: Corpus, folder: Path, final: Path) -> None:
     known = [(shard["name"], shard["n_rows"], shard.get("sha256")) for shard in corpus._manifest.shards]
     now = [(shard["name"], shard["n_rows"], shard.get("sha256")) for shard in manifest.shards]
     if now[: len(known)] != known:  # added pictures do no harm: the model knows the numbers of its rows
-        raise ValueError(f"{source} was changed since the model was learnt or loaded: load or learn the model again")
+        raise ValueError(f"{source} was changed since the model was fitted or loaded: load or fit the model again")
     for shard in manifest.shards:
         if shard["pictures"] is not None:
             pictures = os.path.normpath(source / shard["pictures"])

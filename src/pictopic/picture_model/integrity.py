@@ -79,7 +79,9 @@ class ModelFiles:
             except OSError:
                 damaged = True
             if damaged and self._is_there():
-                raise ValueError(f"{path} is damaged: it is not the file that was saved; take a copy, or learn again")
+                raise ValueError(
+                    f"{path} is damaged: it is not the file that was saved; restore a copy, or fit the model again"
+                )
 
     def _is_there(self) -> bool:
         """Return whether the model in the folder is still this one."""

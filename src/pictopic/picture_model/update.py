@@ -103,7 +103,7 @@ def _check_classes(source: Source, fitted: Fitted, corpus: Corpus) -> None:
     labels = {label for row_labels in source.rows["labels"].to_pylist() for label in row_labels or ()}
     unknown = sorted(labels - set(fitted.head.classes))
     if unknown:
-        raise ValueError(f"the model does not know the class {unknown[0]!r}: learn anew with pictopic fit")
+        raise ValueError(f"the model does not know the class {unknown[0]!r}: fit a new model with pictopic fit")
 
 
 def _tags_before(copy: Corpus, whole: Corpus, source: Source | None) -> list[list[str]]:

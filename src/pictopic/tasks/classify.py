@@ -78,7 +78,7 @@ class ClassHead:
         classifier, classes = _fit(self.name, Z, y, self.chosen)
         if not self.multi_label and [str(name) for name in classes] != self.classes:
             missing = sorted(set(self.classes) - {str(name) for name in classes})
-            raise ValueError(f"no picture of the class {missing[0]!r} is left: learn anew with pictopic fit")
+            raise ValueError(f"no picture of the class {missing[0]!r} is left: fit a new model with pictopic fit")
         self.classifier = classifier
 
     @property

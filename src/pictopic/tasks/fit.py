@@ -189,7 +189,7 @@ def refit(fitted: Fitted, corpus: Corpus, passes: int, run: Run | None = None) -
     labels = {label for row_labels in corpus.label_lists for label in row_labels or ()}
     new_classes = [] if fitted.head is None else sorted(labels - set(fitted.head.classes))
     if new_classes:
-        raise ValueError(f"the model does not know the class {new_classes[0]!r}: learn anew with pictopic fit")
+        raise ValueError(f"the model does not know the class {new_classes[0]!r}: fit a new model with pictopic fit")
     history = fitted.estimator.history_
     fitted.estimator = _train_on_all(fitted.estimator, corpus, fit_here, run or Run(), warm_start=True, max_iter=passes)
     _learn_head(fitted, corpus)

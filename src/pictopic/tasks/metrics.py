@@ -40,7 +40,7 @@ def accuracy(y_true: Any, y_pred: Any) -> float:
     if y_true.shape != y_pred.shape or y_true.ndim not in (1, 2):
         raise ValueError(f"classes and predictions differ in shape: {y_true.shape} and {y_pred.shape}")
     if not len(y_true):
-        raise ValueError("there is no picture to be right about")
+        raise ValueError("there are no pictures to compare")
     right = y_true == y_pred
     return float((right.all(axis=1) if right.ndim == 2 else right).mean())
 
