@@ -275,9 +275,9 @@ class DeepTrainer(Trainer):
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return a copy of the averages, or without averaging of the parameters."""
-        averages = self.solver.used()
+        solver_tensors = self.solver.used()
         return {
-            name: averages.get(name, tensor).detach().cpu().numpy().copy()
+            name: solver_tensors.get(name, tensor).detach().cpu().numpy().copy()
             for name, tensor in self.network.named_parameters()
         }
 

@@ -55,11 +55,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
-    # Options that change nothing but the length of a run: not part of a checkpoint's identity.
+    # Options that do not change what a run computes, or only its length: not part of a checkpoint's identity.
     _FREE_OPTIONS: ClassVar[frozenset[str]] = frozenset(
         {"max_iter", "n_iter_no_change", "verbose", "warm_start", "init", "random_state", "n_jobs"}
     )
-    _LEARNING_RATES: ClassVar[dict[str, float]]  # "auto" for each solver
+    _LEARNING_RATES: ClassVar[dict[str, float]]  # value of "auto" for each solver
     _LARGEST_BATCH: ClassVar[int]  # upper limit of "auto"
     _zero_biases: ClassVar[bool] = False  # whether the output biases b start at zero instead of the words' frequencies
 

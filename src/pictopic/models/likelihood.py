@@ -278,15 +278,13 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         network = self._network(self.parameters_)
         for chunk in targets.chunks():
             X = targets.read(chunk)
-            context_counts = None if contexts is None else contexts.read(chunk)
+            X_context = None if contexts is None else contexts.read(chunk)
             f = self._inputs().standardize((targets if contexts is None else contexts).read_features(chunk), X.shape[0])
             for seed in seeds:
-                out[chunk] += self._log_p(network, X, context_counts, f, seed + chunk.start, n_positions)
+                out[chunk] += self._log_p(network, X, X_context, f, seed + chunk.start, n_positions)
         return out / n_orderings
 
-    def _log_p(
-        self, network: Network, X, context_counts, f: np.ndarray, seed: int, n_positions: int | None
-    ) -> np.ndarray:
+    def _log_p(self, network: Network, X, X_context, f: np.ndarray, seed: int, n_positions: int | None) -> np.ndarray:
         """Return log p of the words of X given a context, in one random order (or from random contexts)."""
         from pictopic.models.softmax_output import random_words
 
@@ -296,19 +294,16 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         exact = np.flatnonzero(~sampled)
         if exact.size:
             words, n_words = random_words(X[exact], np.random.default_rng(seed))
-            out[exact] = self._log_p_in_order(
-                network, words, n_words, None if context_counts is None else context_counts[exact], f[exact]
-            )
+            context = None if X_context is None else X_context[exact]
+            out[exact] = self._log_p_in_order(network, words, n_words, context, f[exact])
         rows = np.repeat(np.flatnonzero(sampled), n_positions or 0)
         for start in range(0, len(rows), Rows.CHUNK):
             part = rows[start : start + Rows.CHUNK]
-            part_context = None if context_counts is None else context_counts[part]
-            np.add.at(
-                out, part, self._log_p_sampled(network, X[part], part_context, f[part], seed + start) / n_positions
-            )
+            context = None if X_context is None else X_context[part]
+            np.add.at(out, part, self._log_p_sampled(network, X[part], context, f[part], seed + start) / n_positions)
         return out
 
-    def _log_p_in_order(self, network: Network, words, lengths, context_counts, f: np.ndarray) -> np.ndarray:
+    def _log_p_in_order(self, network: Network, words, lengths, X_context, f: np.ndarray) -> np.ndarray:
         """Return log p of documents whose words are in the given order."""
         import torch
 
@@ -326,14 +321,14 @@ class DeepLikelihoodMixin(LikelihoodMixin):
                 context = np.empty((last - first, len(weights)), np.float32)
                 counts_before(words, offsets, first, last, running, context)
                 rows = document[first:last]
-                if context_counts is not None:
-                    context += context_counts[rows].toarray()
+                if X_context is not None:
+                    context += X_context[rows].toarray()
                 log_p = self._log_p_rows(network, context * weights, f[rows])
                 word_log_p = log_p.gather(1, torch.from_numpy(words[first:last, None]).to(log_p.device))
                 np.add.at(out, rows, word_log_p[:, 0].double().cpu().numpy())
         return out
 
-    def _log_p_sampled(self, network: Network, X, context_counts, f: np.ndarray, seed: int) -> np.ndarray:
+    def _log_p_sampled(self, network: Network, X, X_context, f: np.ndarray, seed: int) -> np.ndarray:
         """Estimate log p of each row from a random context: D / (D - k) * log p of the other D - k words."""
         import torch
 
@@ -344,7 +339,7 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         split_orderings(X.indptr, X.data, seed, drawn)
         context = sparse.csr_array((drawn, X.indices, X.indptr), shape=X.shape).toarray()
         targets = X.toarray() - context
-        counts = (context if context_counts is None else context + context_counts.toarray()).astype(np.float32)
+        counts = (context if X_context is None else context + X_context.toarray()).astype(np.float32)
         with torch.inference_mode(), torch_threads(self._n_jobs()):
             log_p = self._log_p_rows(network, counts * self._word_weights(), f)
             sums = (log_p.double() * torch.from_numpy(targets).to(log_p.device)).sum(1).cpu().numpy()
@@ -430,8 +425,7 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         Parameters
         ----------
         X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
-            Counts.  To predict tags from pictures, leave the annotation columns at 0; for visual words from tags, the
-            other columns.
+            Counts.  Leave the annotation columns at 0 to predict tags from pictures, the others for the reverse.
         columns : array-like of int, optional
             Words to score; see `DocNADE.next_word_proba`.
         global_features : array-like of shape (n_documents, n_features), optional

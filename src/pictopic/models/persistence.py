@@ -46,7 +46,7 @@ MODELS = {
     "DeepDocNADE": "pictopic.models.deep", "SupDeepDocNADE": "pictopic.models.deep",
 }  # fmt: skip
 FORMAT_VERSION = 1
-_OF_THE_MACHINE = ("init",)  # options that are not saved
+_OF_THE_MACHINE = ("init",)  # options that mean nothing on another machine: not saved
 _CONFIG, _CARD = "config.json", "README.md"
 TIMINGS = "timings.json"  # training times: the only file that differs between equal runs, and the only optional one
 _TENSORS = re.compile(r"model-[0-9a-f]{16}\.safetensors")
