@@ -1,4 +1,4 @@
-"""Decisions of people about which tags belong to a picture, in an append-only file; tags after them as sidecars."""
+"""Decisions of people about which tags belong to a picture, in an append-only file; XMP files with the result."""
 
 from __future__ import annotations
 

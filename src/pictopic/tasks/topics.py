@@ -247,9 +247,8 @@ def _top(topics: Iterable[Iterable[Hashable]], top_k: int) -> list[list[Hashable
     ranked = []
     for number, topic in enumerate(topics):
         if isinstance(topic, str):
-            raise ValueError(
-                f"topic {number} is a text in place of a list of words"
-            )  # its letters would be read as words
+            # Its letters would be read as words.
+            raise ValueError(f"topic {number} is a text in place of a list of words")
         ranked.append(list(dict.fromkeys(topic))[:top_k])
     return ranked
 
