@@ -56,7 +56,7 @@ def test_two_urls_have_two_caches():
 
 
 def test_a_name_cannot_lead_out_of_a_folder(memory, tmp_path):
-    with pytest.raises(ValueError, match="is no name of a file"):
+    with pytest.raises(ValueError, match="is not the name of a file"):
         Store(memory).get("../other", tmp_path / "other")
 
 

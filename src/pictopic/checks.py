@@ -1,7 +1,7 @@
-"""Checks of what is read from files: values of JSON and arrays of safetensors, before anything uses them.
+"""Checks of values from files, before anything uses them: JSON values and safetensors arrays.
 
-A file may be damaged, edited by hand or made to do harm.  Each check raises a ValueError of one line that names the
-value.
+A file may be damaged, edited by hand or malicious.  Each check returns the value or raises a ValueError of one line
+that names it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy as np
 from pictopic.files import check_regular
 
 MAX_COUNT = 2**40  # rows, words, bytes: no collection has more
-MAX_NUMBER = 1e30  # what is learnt is far smaller; its square still is a float64
+MAX_NUMBER = 1e30  # learnt numbers are far smaller; its square still fits into a float64
 _MAX_TEXT = 10_000  # characters of a name
-_MAX_NAMES = 10_000_000
-_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4"}  # of safetensors; no other is used
+_MAX_ITEMS = 10_000_000  # of a list
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4"}  # safetensors types in use
 
 
-# ---- values of JSON --------------------------------------------------------------------------------------------------
+# ---- JSON values -----------------------------------------------------------------------------------------------------
 
 
 def shown(value: Any) -> str:
-    """A value as errors show it: on one line, and short.
+    """Return a value as a short text of one line, for error messages.
 
     Examples
     --------
@@ -39,14 +39,14 @@ def shown(value: Any) -> str:
 
 
 def section(content: dict[str, Any], name: str) -> Any:
-    """A value by its name; a ValueError where there is none."""
+    """Return a value by its name."""
     if name not in content:
         raise ValueError(f"{name!r} is missing")
     return content[name]
 
 
 def whole(value: Any, name: str, least: int = 0, most: int = MAX_COUNT) -> int:
-    """A whole number within bounds; a ValueError for anything else, such as True.
+    """Check that a value is a whole number (not True or False) within bounds.
 
     Examples
     --------
@@ -64,62 +64,62 @@ def whole(value: Any, name: str, least: int = 0, most: int = MAX_COUNT) -> int:
 
 
 def number(value: Any, name: str, least: float = -MAX_NUMBER, most: float = MAX_NUMBER) -> float:
-    """A finite number within bounds; a ValueError for anything else."""
+    """Check that a value is a finite number within bounds."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise ValueError(f"{name!r} must be a number from {least:g} to {most:g}, got {shown(value)}")
     return float(value)
 
 
 def numbers(value: Any, name: str, least: float = -MAX_NUMBER, most: float = MAX_NUMBER) -> list[float]:
-    """A list of finite numbers."""
+    """Check that a value is a list of finite numbers within bounds."""
     return [number(item, name, least, most) for item in values(value, name)]
 
 
 def text(value: Any, name: str) -> str:
-    """A text that is not too long."""
+    """Check that a value is a text that is not too long."""
     if not isinstance(value, str) or len(value) > _MAX_TEXT:
         raise ValueError(f"{name!r} must be a text, got {shown(value)}")
     return value
 
 
 def texts(value: Any, name: str) -> list[str]:
-    """A list of different texts."""
-    found = [text(item, name) for item in values(value, name)]
-    if len(set(found)) < len(found):
+    """Check that a value is a list of distinct texts."""
+    items = [text(item, name) for item in values(value, name)]
+    if len(set(items)) < len(items):
         raise ValueError(f"{name!r} has the same text twice")
-    return found
+    return items
 
 
 def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
-    """A text that is one of several."""
+    """Check that a value is one of several texts."""
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name!r} must be one of {', '.join(map(repr, known))}, got {shown(value)}")
     return value
 
 
 def yes_or_no(value: Any, name: str) -> bool:
-    """True or False."""
+    """Check that a value is True or False."""
     if not isinstance(value, bool):
         raise ValueError(f"{name!r} must be true or false, got {shown(value)}")
     return value
 
 
 def mapping(value: Any, name: str) -> dict[str, Any]:
-    """A JSON object."""
+    """Check that a value is a JSON object."""
     if not isinstance(value, dict):
         raise ValueError(f"{name!r} must be a JSON object, got {shown(value)}")
     return value
 
 
 def values(value: Any, name: str) -> list[Any]:
-    """A list that is not too long."""
-    if not isinstance(value, list) or len(value) > _MAX_NAMES:
+    """Check that a value is a list that is not too long."""
+    if not isinstance(value, list) or len(value) > _MAX_ITEMS:
         raise ValueError(f"{name!r} must be a list, got {shown(value)}")
     return value
 
 
 def is_finite_tree(value: Any) -> bool:
-    """Whether JSON has no infinite number, no NaN and no whole number of more than 64 bits anywhere.
+    """Return whether JSON contains no infinite number, no NaN and no whole number of more than 64 bits.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def is_finite_tree(value: Any) -> bool:
     >>> is_finite_tree({"a": [1.0, None]}), is_finite_tree([float("nan")]), is_finite_tree([10**400])
     (True, False, False)
     """
-    pending = [value]  # instead of recursion: the JSON parser takes deeper nesting than Python's stack has room for
+    pending = [value]  # no recursion: the JSON parser accepts deeper nesting than Python's stack allows
     while pending:
         item = pending.pop()
         if isinstance(item, dict):
@@ -143,11 +143,11 @@ def _is_storable(value: int | float) -> bool:
     return math.isfinite(value) if isinstance(value, float) else -(2**63) <= value < 2**63
 
 
-# ---- arrays of safetensors -------------------------------------------------------------------------------------------
+# ---- safetensors arrays ----------------------------------------------------------------------------------------------
 
 
 def read_arrays(path: Path, max_bytes: int = 1 << 32) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Arrays and metadata of a safetensors file; a ValueError that names the file, if it is damaged or too large."""
+    """Read arrays and metadata of a safetensors file; a damaged or too large file raises a ValueError."""
     try:
         check_regular(path)
         if path.stat().st_size > max_bytes:
@@ -159,7 +159,7 @@ def read_arrays(path: Path, max_bytes: int = 1 << 32) -> tuple[dict[str, np.ndar
 
 
 def parse_arrays(content: bytes, path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Arrays and metadata in the bytes of a safetensors file; `path` is for the error."""
+    """Parse arrays and metadata from the bytes of a safetensors file; `path` is for error messages."""
     from safetensors import SafetensorError, deserialize
 
     try:
@@ -171,7 +171,7 @@ def parse_arrays(content: bytes, path: Path) -> tuple[dict[str, np.ndarray], dic
             name: np.frombuffer(part["data"], dtype=_DTYPES[part["dtype"]]).reshape(part["shape"])
             for name, part in parts
         }
-        # The library has checked the header, but gives its metadata for files only, which may change meanwhile.
+        # The library has checked the header, but returns metadata only of files, which may change meanwhile.
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
         return arrays, dict(header.get("__metadata__") or {})
     except (SafetensorError, ValueError, RecursionError) as error:
@@ -186,7 +186,7 @@ def array(
     least: float = -MAX_NUMBER,
     most: float = MAX_NUMBER,
 ) -> np.ndarray:
-    """An array by its name, of this kind and shape (None: any length), with all values within bounds.
+    """Return an array by its name, after checking its type, shape (None: any length) and bounds.
 
     Examples
     --------
@@ -199,11 +199,11 @@ def array(
     """
     if name not in arrays:
         raise ValueError(f"there is no array {name!r}")
-    found = arrays[name]
-    fits = len(found.shape) == len(shape) and all(n in (None, m) for n, m in zip(shape, found.shape, strict=True))
-    if not fits or found.dtype != np.dtype(dtype):
-        wanted = " x ".join("any" if n is None else str(n) for n in shape)
-        raise ValueError(f"{name!r} must be of shape {wanted} and {dtype}, got {found.shape} and {found.dtype.str}")
-    if found.size and not (least <= found.min() and found.max() <= most):  # NaN is neither
+    data = arrays[name]
+    fits = len(data.shape) == len(shape) and all(n in (None, m) for n, m in zip(shape, data.shape, strict=True))
+    if not fits or data.dtype != np.dtype(dtype):
+        expected = " x ".join("any" if n is None else str(n) for n in shape)
+        raise ValueError(f"{name!r} must be of shape {expected} and {dtype}, got {data.shape} and {data.dtype.str}")
+    if data.size and not (least <= data.min() and data.max() <= most):  # also true for NaN
         raise ValueError(f"{name!r} has values outside {least:g} to {most:g}")
-    return found
+    return data

@@ -1,4 +1,4 @@
-"""The program as a process, and those that it starts: they end when it does, however it ends."""
+"""Worker processes, which end when their parent does, however it ends; and the command that runs pictopic."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-_EVERY = 1.0  # seconds between two looks at the parent
+_CHECK_SECONDS = 1.0  # between two checks that the parent is alive
 _TRACKER_FILTER = "ignore:resource_tracker"
 
 
 def worker_options() -> dict[str, Any]:
-    """Options of `joblib.parallel_config("loky", ...)` with which worker processes end when this process does.
+    """Return options of `joblib.parallel_config("loky", ...)` with which worker processes end with this process.
 
     Examples
     --------
@@ -27,22 +27,22 @@ def worker_options() -> dict[str, Any]:
     ...     Parallel()(delayed(abs)(number) for number in (-1, -2))
     [1, 2]
     """
-    # A process that is stopped while it starts workers leaves names behind, which the tracker of joblib removes.  That
-    # it says so is of no use to anybody; the tracker is a process of its own and takes its filters from here.
+    # A process that is stopped while it starts workers leaves names behind, which the tracker of joblib removes, with a
+    # warning that helps nobody.  The tracker is another process, which takes its filters from the environment.
     filters = [*os.environ.get("PYTHONWARNINGS", "").split(","), _TRACKER_FILTER]
     os.environ["PYTHONWARNINGS"] = ",".join(dict.fromkeys(filter(None, filters)))
     return {"initializer": begin_worker, "initargs": (os.getpid(),)}
 
 
 def begin_worker(parent: int) -> None:
-    """Leave Ctrl-C to the parent, and end when it is gone, killed or not; a worker calls this before its first task."""
+    """Leave Ctrl-C to the parent, and end when the parent does; a worker calls this before its first task."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform != "win32":  # where the number of a parent that is gone stays
+    if sys.platform != "win32":  # where the parent's number stays after its end
         threading.Thread(target=_end_with, args=(parent,), daemon=True, name="end-with-parent").start()
 
 
 def end_workers() -> None:
-    """End the worker processes of joblib that this process has started, in the middle of their work if need be."""
+    """End the joblib workers of this process, even in the middle of their work."""
     from joblib.externals.loky import get_reusable_executor
 
     get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)  # a new one has no processes yet
@@ -50,12 +50,12 @@ def end_workers() -> None:
 
 def _end_with(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(_EVERY)
+        time.sleep(_CHECK_SECONDS)
     os._exit(1)
 
 
 def program() -> str:
-    """How to call pictopic here: where it is installed in a folder of its own, not everybody has that on the path."""
+    """Return the command that runs pictopic here, which may not be on the path."""
     if shutil.which("pictopic"):
         return "pictopic"
     name = sys.argv[0]

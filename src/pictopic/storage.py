@@ -1,8 +1,7 @@
-"""Folders elsewhere: anything that fsspec knows by a URL, such as ``s3://bucket/corpus``.
+"""Remote folders: anything that fsspec knows by a URL, such as ``s3://bucket/corpus``.
 
-What is read is first copied to a folder of this machine, as arrays are mapped from files; what is written is uploaded
-file by file, and last the one file that makes it count, so that nobody ever sees half of it.  ``file://`` is this
-machine's own disk.
+Folders are downloaded before they are read, because arrays are mapped from files.  They are uploaded file by file, and
+the file that makes them valid comes last, so that readers never see half of a folder.  ``file://`` is the local disk.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def is_remote(place: str | os.PathLike[str]) -> bool:
-    """Whether a place is a URL of another store than this machine's disk.
+    """Return whether a place is a URL of a store other than the local disk.
 
     Examples
     --------
@@ -37,7 +36,7 @@ def is_remote(place: str | os.PathLike[str]) -> bool:
 
 
 def local(place: str | os.PathLike[str]) -> Path:
-    """A place on this machine's disk as a path.
+    """Return a place on the local disk as a path.
 
     Examples
     --------
@@ -50,7 +49,7 @@ def local(place: str | os.PathLike[str]) -> Path:
 
 
 def cache_folder(url: str) -> Path:
-    """The folder of this machine for copies of what is at a URL: below PICTOPIC_CACHE, or the user's cache folder."""
+    """Return the local folder for copies of a URL, below PICTOPIC_CACHE or the user's cache folder."""
     root = os.environ.get("PICTOPIC_CACHE")
     if not root:
         root = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "pictopic")
@@ -60,7 +59,7 @@ def cache_folder(url: str) -> Path:
 
 
 class Store:
-    """A folder in a file system of fsspec.
+    """A folder in an fsspec file system.
 
     Parameters
     ----------
@@ -89,31 +88,31 @@ class Store:
             raise ValueError(f"{url} cannot be opened: {error}") from None
 
     def place(self, name: str) -> str:
-        """A file's path in its file system."""
+        """Return a file's path in its file system."""
         return posixpath.join(self.root, name)
 
     def names(self) -> list[str]:
-        """Names of all files, those in folders too; none, if there is no such folder."""
+        """Return the names of all files, including those in sub-folders; empty if the folder does not exist."""
         try:
-            found = self.files.find(self.root)
+            paths = self.files.find(self.root)
         except FileNotFoundError:
             return []
         root = self.files._strip_protocol(self.root).rstrip("/")
-        return sorted(posixpath.relpath(path, root) for path in found)
+        return sorted(posixpath.relpath(path, root) for path in paths)
 
     def read(self, name: str) -> bytes:
-        """The contents of a small file; FileNotFoundError without it."""
+        """Read a small file; raise a FileNotFoundError if it does not exist."""
         return self.files.cat_file(self.place(name))
 
     def put(self, path: Path, name: str) -> None:
-        """Upload a file.  An object store shows it when it is whole."""
+        """Upload a file.  Object stores show it only when it is complete."""
         self.files.makedirs(posixpath.dirname(self.place(name)), exist_ok=True)
         self.files.put_file(str(path), self.place(name))
 
     def get(self, name: str, path: Path) -> None:
         """Download a file, whole or not at all."""
         if ".." in name.split("/") or name.startswith("/"):
-            raise ValueError(f"{self.url}: {name!r} is no name of a file in it")
+            raise ValueError(f"{self.url}: {name!r} is not the name of a file in it")
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         os.close(handle)
@@ -125,22 +124,22 @@ class Store:
             raise
 
     def remove(self, name: str) -> None:
-        """Delete a file, if it is there."""
+        """Delete a file if it exists."""
         with suppress(FileNotFoundError):
             self.files.rm_file(self.place(name))
 
     def upload(self, folder: Path, last: str, ignore: Callable[[str], bool] = lambda name: False) -> None:
-        """Upload all files of a folder; the one that makes them count last, and then delete what was there before."""
+        """Upload all files of a folder, with `last` as the last one; then delete other files that were there before."""
         before = self.names()
-        here = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-        names = [name for name in here if not ignore(name)]
+        local_names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+        names = [name for name in local_names if not ignore(name)]
         for name in (*(name for name in names if name != last), last):
             self.put(folder / name, name)
         for name in set(before) - set(names):
             self.remove(name)
 
     def download(self, folder: Path, names: Iterable[str] | None = None) -> None:
-        """Download files, all by default, where there is none of the same size."""
+        """Download files, all by default, unless there is a local file of the same size."""
         for name in self.names() if names is None else names:
             path = folder / name
             if not path.is_file() or path.stat().st_size != self.files.size(self.place(name)):
@@ -148,22 +147,22 @@ class Store:
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     check_regular(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def written(place: str | os.PathLike[str], last: str, write: Callable[[Path], Any]) -> None:
-    """Have a folder written: where it is to be, or on this machine and then uploaded."""
+    """Write a folder in its place, or for a URL write it locally and upload it."""
     if not is_remote(place):
         write(local(place))
         return
     store = Store(os.fspath(place))
     with temporary_folder() as temporary:
         folder = Path(temporary) / "new"
-        found = set(store.names())
-        if found and last not in found:
+        names = set(store.names())
+        if names and last not in names:
             raise ValueError(f"{place} holds something else; choose another folder")
         write(folder)
         store.upload(folder, last)
@@ -171,7 +170,7 @@ def written(place: str | os.PathLike[str], last: str, write: Callable[[Path], An
 
 @contextmanager
 def readable(place: str | os.PathLike[str]) -> Iterator[Path]:
-    """A small folder as one of this machine, downloaded if need be, for as long as the block lasts."""
+    """Provide a small folder locally, downloaded if it is remote, for the duration of the block."""
     if not is_remote(place):
         yield local(place)
         return

@@ -13,7 +13,7 @@ import pytest
 
 import pictopic
 from pictopic import Corpus
-from pictopic.cli.fit import _as_begun
+from pictopic.cli.fit import _unfinished_source
 from pictopic.files import lock_beside
 from tests.cli.commands import run
 from tests.picture_model.conftest import write_patterns
@@ -236,11 +236,11 @@ def test_progress_without_a_terminal_is_lines_with_the_figures(arguments, tmp_pa
 
 def test_pictures_that_were_added_since_a_fit_was_stopped_do_not_stop_it(tmp_path):
     photos, columns = write_patterns(tmp_path / "photos", range(4)), {"label_column": "label", "tags_column": "tags"}
-    assert _as_begun(str(photos), tmp_path / "corpus", columns) == str(photos)
+    assert _unfinished_source(str(photos), tmp_path / "corpus", columns) == str(photos)
     Corpus.build(photos, tmp_path / "corpus", n_words=4, regions="1x1", n_jobs=1)
-    assert len(_as_begun(str(photos), tmp_path / "corpus", columns)) == 4
+    assert len(_unfinished_source(str(photos), tmp_path / "corpus", columns)) == 4
     write_patterns(photos, range(5))
     with pytest.warns(UserWarning, match="has changed since the fit was begun"):
-        begun = _as_begun(str(photos), tmp_path / "corpus", columns)
+        begun = _unfinished_source(str(photos), tmp_path / "corpus", columns)
     assert isinstance(begun, Corpus)
     assert len(begun) == 4

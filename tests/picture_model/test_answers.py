@@ -178,7 +178,7 @@ def test_what_is_neither_class_nor_tag_is_not_explained(model):
 
 
 def test_a_model_that_has_not_learnt_says_so():
-    with pytest.raises(ValueError, match="has not learnt anything yet"):
+    with pytest.raises(ValueError, match="is not fitted yet: call fit"):
         PictureModel().annotate("a.jpg")
 
 

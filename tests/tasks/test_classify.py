@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pictopic.tasks.classifiers import LinearClassifier
-from pictopic.tasks.classify import LINEAR, OWN, SVM, ClassHead, fit_class_head, sure_from, temperature
+from pictopic.tasks.classify import LINEAR, NETWORK, SVM, ClassHead, fit_class_head, sure_from, temperature
 
 
 def blobs(rng, n=120, n_classes=3, spread=0.4):
@@ -21,25 +21,25 @@ def softmax(scores):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_own_head_is_the_networks_softmax(rng, n_classes):
     U, d, Z = rng.normal(size=(n_classes, 5)), rng.normal(size=n_classes), rng.normal(size=(20, 5))
-    head = ClassHead(LinearClassifier.of_network(U, d), list("abc")[:n_classes], OWN)
+    head = ClassHead(LinearClassifier.of_network(U, d), list("abc")[:n_classes], NETWORK)
     np.testing.assert_allclose(head.predict_proba(Z), softmax(Z @ U.T + d), rtol=1e-6)
 
 
 def test_own_head_of_several_labels_is_the_networks_sigmoid(rng):
     U, d, Z = rng.normal(size=(3, 5)), rng.normal(size=3), rng.normal(size=(20, 5))
-    head = ClassHead(LinearClassifier.of_network(U, d), list("abc"), OWN, multi_label=True)
+    head = ClassHead(LinearClassifier.of_network(U, d), list("abc"), NETWORK, multi_label=True)
     np.testing.assert_allclose(head.predict_proba(Z), 1 / (1 + np.exp(-(Z @ U.T + d))), rtol=1e-6)
 
 
-@pytest.mark.parametrize(("quality", "expected"), [(1, OWN), (-1, SVM)])
+@pytest.mark.parametrize(("quality", "expected"), [(1, NETWORK), (-1, SVM)])
 def test_the_better_candidate_on_validation_is_taken(rng, quality, expected):
     Z, y, centres = blobs(rng)
     Z_val, y_val, _ = blobs(rng, n=90, spread=0.9)
     # A head that knows the centres, or one that knows them wrong.
     own = (4 * quality * centres, -2 * quality * (centres**2).sum(axis=1))
     head = fit_class_head(Z, y, Z_val, y_val, own, list("abc"))
-    assert set(head.scores) == {OWN, SVM}
-    assert head.name == expected or head.scores[OWN] == head.scores[SVM]
+    assert set(head.scores) == {NETWORK, SVM}
+    assert head.name == expected or head.scores[NETWORK] == head.scores[SVM]
 
 
 def test_probabilities_are_calibrated(rng):
@@ -64,7 +64,7 @@ def test_several_labels_have_a_linear_head(rng):
 def test_without_a_validation_part_the_networks_own_is_taken(rng):
     Z, y, centres = blobs(rng, n=9)
     head = fit_class_head(Z, y, Z[:0], y[:0], (centres, np.zeros(3)), list("abc"))
-    assert head.name == OWN
+    assert head.name == NETWORK
     assert head.scores == {}
 
 
@@ -74,11 +74,11 @@ def made_head(rng, kind):
     if kind == LINEAR:
         Y = (y[:, None] == np.array(list("abc"), dtype=object)).astype(int)
         return fit_class_head(Z, Y, Z, Y, (-centres, np.zeros(3)), list("abc")), Z
-    own = (centres if kind == OWN else -centres, np.zeros(3))
-    return fit_class_head(Z, y, Z[: 0 if kind == OWN else None], y, own, list("abc")), Z
+    own = (centres if kind == NETWORK else -centres, np.zeros(3))
+    return fit_class_head(Z, y, Z[: 0 if kind == NETWORK else None], y, own, list("abc")), Z
 
 
-KINDS = [OWN, LINEAR, SVM]
+KINDS = [NETWORK, LINEAR, SVM]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -111,7 +111,7 @@ def test_a_class_of_which_no_picture_is_left_cannot_be_learnt_again(rng):
 
 
 _COMMON = ["mean", "scale", "intercept"]
-_ARRAYS = {OWN: [*_COMMON, "coef"], LINEAR: [*_COMMON, "coef"],
+_ARRAYS = {NETWORK: [*_COMMON, "coef"], LINEAR: [*_COMMON, "coef"],
            SVM: [*_COMMON, "dual_coef", "support_vectors", "n_support"]}  # fmt: skip
 
 

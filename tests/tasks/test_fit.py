@@ -85,7 +85,7 @@ def test_going_on_keeps_what_was_known_of_held_out_rows(tmp_path):
 def test_a_new_class_wants_a_new_model(tmp_path):
     _, fitted = learnt(tmp_path / "a")
     other = tagged(tmp_path / "b", ["tags,label", *(f"a;x,{'abc'[k % 3]}" for k in range(90))])
-    with pytest.raises(ValueError, match="does not know the class 'c': learn anew with pictopic fit"):
+    with pytest.raises(ValueError, match="does not know the class 'c': fit a new model with pictopic fit"):
         refit(fitted, other, passes=1)
 
 

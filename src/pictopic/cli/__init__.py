@@ -1,11 +1,11 @@
-"""The commands.  They hold no logic: what they print comes from the package."""
+"""The commands, without logic of their own: they print answers of the package."""
 
 from __future__ import annotations
 
 import sys
 import traceback
 
-from pictopic.cli import corpus, demo, fit, model, pretrain, reproduce, serve  # noqa: F401 - their commands join `app`
+from pictopic.cli import corpus, demo, fit, model, pretrain, reproduce, serve  # noqa: F401 - they add their commands to `app`
 from pictopic.cli.application import app
 from pictopic.cli.output import MisuseError
 

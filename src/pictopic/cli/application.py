@@ -1,4 +1,4 @@
-"""The program `pictopic`, which the commands join, and the options that all of them have."""
+"""The program `pictopic`, to which the commands are added, and its common options."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(print_it: bool) -> None:
+    if print_it:
         import pictopic
 
         typer.echo(f"pictopic {pictopic.__version__}")

@@ -79,21 +79,21 @@ def build(
             changes["features"] = tuple(kind.strip() for kind in features.split(",") if kind.strip())
         options = WordOptions.preset(preset, **changes)
         rules = TagRules.read(stop=stop_tags, rename=rename_tags) if stop_tags or rename_tags else None
-        found = read_source(
+        listing = read_source(
             source, label_column=label_column, tags_column=tags_column, split_column=split_column,
             pictures=pictures, tag_rules=rules,  # type: ignore[arg-type]
         )  # fmt: skip
-        other = None if like is None else Corpus.open(like)
-    if pictures == "auto" and not found.pictures and found.counts is None:
+        like_corpus = None if like is None else Corpus.open(like)
+    if pictures == "auto" and not listing.pictures and listing.counts is None:
         typer.echo(f"none of the pictures is in {source}: only tags are used", err=True)
     if dry_run:
-        _dry_run(found, options, jobs, as_json)
+        _dry_run(listing, options, jobs, as_json)
         return
     with stoppable("--resume"), cluster_workers(cluster) as workers, progress_bars("pictures") as progress:
         corpus = Corpus.build(
-            found, out, codebook_rows=codebook_split, preset=preset, min_tag_count=min_tag_count,
+            listing, out, codebook_rows=codebook_split, preset=preset, min_tag_count=min_tag_count,
             max_tags=max_tags, features_file=features_file, random_state=seed, n_jobs=jobs, resume=resume,
-            strict=strict, progress=progress, like=other, workers=workers, **changes,
+            strict=strict, progress=progress, like=like_corpus, workers=workers, **changes,
         )  # fmt: skip
     from pictopic.corpus.summary import describe, summary
 

@@ -24,8 +24,8 @@ from pictopic.cli.output import (
     cluster_options,
     cluster_workers,
     misuse,
+    print_warnings,
     progress_bars,
-    tell_warnings,
     training_report,
 )
 
@@ -72,7 +72,7 @@ def fit(
     from pictopic.files import check_place
     from pictopic.picture_model.files import CONFIG
 
-    tell_warnings()
+    print_warnings()
     with misuse():
         check_place(out, "a picture model", CONFIG, replaced=True)
         if not _is_url(source) and not Path(source).exists():
@@ -100,8 +100,8 @@ def fit(
         from pictopic.cluster.training import fit_on_cluster
 
         train = partial(fit_on_cluster, **machines)
-    place = source if _is_url(source) else os.path.realpath(source)
-    job = {"command": "fit", "source": place, "init": init, **columns, **options}
+    absolute_source = source if _is_url(source) else os.path.realpath(source)
+    job = {"command": "fit", "source": absolute_source, "init": init, **columns, **options}
 
     def has_checkpoint() -> bool:
         return any((building_folder(out) / CHECKPOINTS).glob("*/checkpoint-*"))
@@ -112,26 +112,26 @@ def fit(
         with work_folder(out, job, restart) as work:
             with misuse():
                 is_corpus = _is_url(source) or (Path(source) / MANIFEST).is_file()
-                given = Corpus.open(source) if is_corpus else _as_begun(source, work / "corpus", columns)
+                data = Corpus.open(source) if is_corpus else _unfinished_source(source, work / "corpus", columns)
                 if init is not None and is_corpus:
-                    load_pretrained(init, given)
-            with cluster_workers(cluster) as hands, progress_bars("pictures") as progress:
+                    load_pretrained(init, data)
+            with cluster_workers(cluster) as workers_on_cluster, progress_bars("pictures") as progress:
                 run = Run(
                     Checkpoint(work / CHECKPOINTS, minutes=checkpoint_minutes), raise_on_interrupt=True, finish=finish,
                     report=training_report(progress),
                 )  # fmt: skip
-                building: dict[str, Any] = {} if isinstance(given, Corpus) else columns | {"workers": hands}
-                learner.fit(given, folder=work, progress=progress, init=init, train=train, run=run, **building)
+                building: dict[str, Any] = {} if isinstance(data, Corpus) else columns | {"workers": workers_on_cluster}
+                learner.fit(data, folder=work, progress=progress, init=init, train=train, run=run, **building)
             learner.save(out)
             lines = [*learner.summary(), f"Written: {out}.  Try: pictopic serve {out}"]
             content = {"model": str(out), "rows": len(learner.corpus_), "figures": learner.figures_}
     answer(content, lines, as_json)
 
 
-def _as_begun(source: str, folder: Path, columns: dict[str, Any]) -> Any:
-    """What to learn from: the source, or what a stopped fit has made of it if the source has changed since.
+def _unfinished_source(source: str, folder: Path, columns: dict[str, Any]) -> Any:
+    """Return the source or, if it has changed since, the corpus that a stopped fit has made of it.
 
-    A picture more or fewer is no reason to lose hours of training.
+    One picture more or fewer must not lose hours of training.
     """
     from pictopic import Corpus
     from pictopic.corpus.source import read_source
@@ -178,7 +178,7 @@ def tune(
     from pictopic.cli.jobs import stoppable
     from pictopic.files import check_place, lock_beside
 
-    tell_warnings()
+    print_warnings()
     with misuse():
         if not source.exists():
             raise ValueError(f"{source} does not exist")
@@ -190,20 +190,20 @@ def tune(
 
     columns = {"label_column": label_column, "tags_column": tags_column}
 
-    def tell(trial: tuning.Trial) -> None:
+    def print_trial(trial: tuning.Trial) -> None:
         print(tuning.table([trial])[1], file=sys.stderr, flush=True)
 
     with stoppable(), lock_beside(out), progress_bars("pictures") as progress:
         tuning.begin(out)
         corpus = _corpus_for_trials(source, out / "corpus", jobs, columns, progress)
         run = Run(raise_on_interrupt=True, report=training_report(progress))
-        trials = tuning.tune(corpus, out, minutes, random_state=seed, n_jobs=jobs, tell=tell, run=run)
+        trials = tuning.tune(corpus, out, minutes, random_state=seed, n_jobs=jobs, tell=print_trial, run=run)
     lines = [*tuning.table(trials), f"Best options: {out / tuning.BEST}"]
     answer({"trials": [trial._asdict() | {"score": trial.score} for trial in trials]}, lines, as_json)
 
 
 def _corpus_for_trials(source: Path, folder: Path, jobs: int, columns: dict[str, Any], progress: Any) -> Corpus:
-    """The source, if it is a corpus; the one that an earlier run made of it; or a new one."""
+    """Return the source if it is a corpus, else the corpus that an earlier run or this one makes of it."""
     from pictopic import Corpus, PictureModel
     from pictopic.corpus.store import MANIFEST
 

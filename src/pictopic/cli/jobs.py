@@ -1,4 +1,4 @@
-"""Commands that take long: they can be stopped and resumed, and what they need meanwhile is in one folder."""
+"""Long commands: they can be stopped and resumed, and keep unfinished work in one folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pictopic.files import lock_beside, read_json, write_text
 from pictopic.processes import end_workers, program
 
 _JOB = "job.json"
-_ONCE = ("--finish", "--restart")  # options that the command that resumes does not have
+_ONCE = ("--finish", "--restart")  # options to leave out of the command that resumes
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -29,14 +29,14 @@ class TerminatedError(KeyboardInterrupt):
 
 @contextmanager
 def stoppable(more: str = "", finish: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end a command with exit code 130 or 143, without its workers, and say how to go on.
+    """Let Ctrl-C and SIGTERM end a command and its workers with exit code 130 or 143, and print how to resume.
 
     Parameters
     ----------
     more : str
-        What the command that resumes has at its end.
+        Option to append to the command that resumes.
     finish : callable
-        Whether there is something that ``--finish`` could save.
+        Returns whether ``--finish`` could save something.
     """
 
     def terminate(number: int, frame: Any) -> None:
@@ -46,7 +46,7 @@ def stoppable(more: str = "", finish: Callable[[], bool] = lambda: False) -> Ite
     try:
         yield
     except KeyboardInterrupt as stop:
-        with suppress(KeyboardInterrupt):  # another one: it is ending already
+        with suppress(KeyboardInterrupt):  # another Ctrl-C: the command is already ending
             end_workers()
         print(f"stopped; go on with: {_command(more)}", file=sys.stderr)
         if finish():
@@ -63,46 +63,46 @@ def _command(more: str) -> str:
 
 @contextmanager
 def work_folder(out: Path, job: dict[str, Any], restart: bool = False) -> Iterator[Path]:
-    """The folder ``OUT.building`` for everything that a command needs until OUT is written.
+    """Provide the folder ``OUT.building`` for a command's unfinished work, and lock OUT.
 
-    Nobody else can write OUT meanwhile.  The folder is removed at the end of the block; after an error or a kill it
-    stays, and the next run of the same command finds it.
+    The folder is removed at the end of the block; after an error or a kill it stays, and the next run of the same
+    command continues from it.
 
     Parameters
     ----------
     out : Path
     job : dict
-        What decides the result, as plain JSON; another job does not get the folder.
+        Everything that determines the result, as plain JSON; a folder of another job raises an error.
     restart : bool, default=False
-        Remove what is there, and start over.
+        Remove unfinished work and start over.
     """
     job = json.loads(json.dumps(job))
     with lock_beside(out):
         folder = building_folder(out)
         shutil.rmtree(folder.with_name(f".{folder.name}.removed"), ignore_errors=True)
-        found = _found(folder)
-        if restart and found is not None:
+        unfinished = _unfinished_job(folder)
+        if restart and unfinished is not None:
             _remove(folder)
-        elif found is not None and found != job:
-            raise MisuseError(f"{folder} holds an unfinished {_difference(found, job)}: give that command again, or "
-                              "start over with --restart")  # fmt: skip
+        elif unfinished is not None and unfinished != job:
+            raise MisuseError(f"{folder} holds an unfinished {_difference(unfinished, job)}: give that command "
+                              "again, or start over with --restart")  # fmt: skip
         write_text(folder / _JOB, json.dumps(job, indent=1, ensure_ascii=False) + "\n")
         try:
             yield folder
         except BaseException:
-            if {path.name for path in folder.iterdir()} == {_JOB}:  # nothing to go on with
+            if {path.name for path in folder.iterdir()} == {_JOB}:  # nothing to resume from
                 _remove(folder)
             raise
         _remove(folder)
 
 
 def building_folder(out: Path) -> Path:
-    """Where a command works that writes OUT."""
+    """Return the folder for the unfinished work of a command that writes OUT."""
     return Path(f"{os.path.realpath(out)}.building")
 
 
-def _found(folder: Path) -> dict[str, Any] | None:
-    """The job that has left a folder; None, if there is none."""
+def _unfinished_job(folder: Path) -> dict[str, Any] | None:
+    """Return the job that left a folder; None if there is none."""
     if not folder.exists() or not any(not path.name.startswith(".") for path in folder.iterdir()):
         return None
     if not (folder / _JOB).is_file():
@@ -110,15 +110,15 @@ def _found(folder: Path) -> dict[str, Any] | None:
     return read_json(folder / _JOB)
 
 
-def _difference(found: dict[str, Any], job: dict[str, Any]) -> str:
-    if found.get("command") != job["command"]:
-        return str(found.get("command"))
-    name = next(name for name in sorted({*found, *job}) if found.get(name) != job.get(name))
-    return f"{job['command']} with {name} {found.get(name)!r} instead of {job.get(name)!r}"
+def _difference(unfinished: dict[str, Any], job: dict[str, Any]) -> str:
+    if unfinished.get("command") != job["command"]:
+        return str(unfinished.get("command"))
+    name = next(name for name in sorted({*unfinished, *job}) if unfinished.get(name) != job.get(name))
+    return f"{job['command']} with {name} {unfinished.get(name)!r} instead of {job.get(name)!r}"
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder: under another name, so that nobody takes what a kill leaves of it for unfinished work."""
+    """Remove a folder, renamed first: what a kill leaves of it must not look like unfinished work."""
     removed = folder.with_name(f".{folder.name}.removed")
     shutil.rmtree(removed, ignore_errors=True)
     os.rename(folder, removed)

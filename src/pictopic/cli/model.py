@@ -16,8 +16,8 @@ from pictopic.cli.output import (
     MisuseError,
     answer,
     misuse,
+    print_warnings,
     progress_bars,
-    tell_warnings,
     training_report,
 )
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pictopic import Corpus, PictureModel
     from pictopic.tasks.reading import Answer
 
-_SHOWN_TOPICS = 20
+_MAX_TOPICS = 20
 _MEASURES = {"coherence": "coherence (NPMI)", "diversity": "diversity"}  # of topics
 _Model = Annotated[Path, typer.Argument(help="Folder of a model, made by pictopic fit.")]
 _Pictures = Annotated[list[Path], typer.Argument(help="Pictures, or folders of pictures.")]
@@ -39,27 +39,27 @@ def _load(folder: Path, pictures: Path | None = None) -> PictureModel:
         return PictureModel.load(folder, pictures=pictures)
 
 
-def _listed(paths: list[Path]) -> list[Path]:
-    """The pictures, and those in the folders."""
+def _list_pictures(paths: list[Path]) -> list[Path]:
+    """Return the pictures, and those in the folders."""
     from pictopic.corpus.image_folder import picture_names
 
-    found: list[Path] = []
+    pictures: list[Path] = []
     for path in paths:
         if path.is_dir():
             names, skipped = picture_names(path)
-            found += [path / name for name in names]
+            pictures += [path / name for name in names]
             if skipped:
                 name, reason = skipped[0]
                 warnings.warn(f"{len(skipped):,} left out of {path}, the first: {name}: {reason}", stacklevel=2)
         else:
-            found.append(path)
-    if not found:
+            pictures.append(path)
+    if not pictures:
         raise MisuseError(f"there is no picture in {', '.join(map(str, paths))}")
-    return found
+    return pictures
 
 
-def _names(paths: list[Path]) -> list[str]:
-    """Names that can be printed, whatever bytes are in them."""
+def _printable_names(paths: list[Path]) -> list[str]:
+    """Return names that can be printed, whatever bytes the paths contain."""
     from pictopic.corpus.listing import printable
 
     return [printable(str(path)) for path in paths]
@@ -75,19 +75,19 @@ def _try_sidecar(picture: Path, tags: list[str]) -> None:
 
 
 def _check_names(too_long: list[str]) -> None:
-    """Exit code 1 for XMP files that could not be written, when everything else is done."""
+    """Raise an error (exit code 1) for XMP files that could not be written, after everything else is done."""
     if too_long:
         raise OSError(
             f"XMP files not written, because their names are too long: {len(too_long):,}, the first {too_long[0]}"
         )
 
 
-def _pairs(found: list[tuple[str, float]]) -> list[dict[str, Any]]:
-    return [{"name": name, "score": round(score, 6)} for name, score in found]
+def _to_json(scored: list[tuple[str, float]]) -> list[dict[str, Any]]:
+    return [{"name": name, "score": round(score, 6)} for name, score in scored]
 
 
-def _lines(names: list[str], found: list[list[tuple[str, float]]]) -> list[str]:
-    texts = [", ".join(f"{name} {score:.2f}" for name, score in own) or "-" for own in found]
+def _lines(names: list[str], answers: list[list[tuple[str, float]]]) -> list[str]:
+    texts = [", ".join(f"{name} {score:.2f}" for name, score in scored) or "-" for scored in answers]
     return texts if len(names) == 1 else [f"{name}: {text}" for name, text in zip(names, texts, strict=True)]
 
 
@@ -109,21 +109,25 @@ def annotate(
     from pictopic.files import has_too_long_name
     from pictopic.tasks.exports import write_tags
 
-    tell_warnings()
-    loaded, paths = _load(model), _listed(pictures)
+    print_warnings()
+    loaded, paths = _load(model), _list_pictures(pictures)
     known = [tag for tag in tags.split(",") if tag.strip()]
     with misuse():
-        found = cast("list[Answer]", loaded.annotate(list(paths), k, tags=known, thresholds=thresholds))
-    names = _names(paths)
+        answers = cast("list[Answer]", loaded.annotate(list(paths), k, tags=known, thresholds=thresholds))
+    names = _printable_names(paths)
     if csv is not None:
-        write_tags(csv, names, found)
-    tagged = [(path, own) for path, own in zip(paths, found, strict=True) if own and write_xmp]
+        write_tags(csv, names, answers)
+    tagged = [
+        (path, scored_tags) for path, scored_tags in zip(paths, answers, strict=True) if scored_tags and write_xmp
+    ]
     too_long = [str(path) for path, _ in tagged if has_too_long_name(path.with_suffix(".xmp"))]
-    for path, own in tagged:
+    for path, scored_tags in tagged:
         if not has_too_long_name(path.with_suffix(".xmp")):
-            _try_sidecar(path, [tag for tag, _ in own])
-    content = [{"file_name": name, "tags": _pairs(own)} for name, own in zip(names, found, strict=True)]
-    answer({"pictures": content}, _lines(names, found), as_json)
+            _try_sidecar(path, [tag for tag, _ in scored_tags])
+    content = [
+        {"file_name": name, "tags": _to_json(scored_tags)} for name, scored_tags in zip(names, answers, strict=True)
+    ]
+    answer({"pictures": content}, _lines(names, answers), as_json)
     _check_names(too_long)
 
 
@@ -139,13 +143,16 @@ def classify(
 
     Example: pictopic classify photos.model new.jpg --dont-know
     """
-    tell_warnings()
-    loaded, paths = _load(model), _listed(pictures)
+    print_warnings()
+    loaded, paths = _load(model), _list_pictures(pictures)
     with misuse():
-        found = cast("list[Answer]", loaded.classify(list(paths), k, dont_know=dont_know))
-    names = _names(paths)
-    content = [{"file_name": name, "classes": _pairs(own)} for name, own in zip(names, found, strict=True)]
-    answer({"pictures": content}, _lines(names, found), as_json)
+        answers = cast("list[Answer]", loaded.classify(list(paths), k, dont_know=dont_know))
+    names = _printable_names(paths)
+    content = [
+        {"file_name": name, "classes": _to_json(scored_classes)}
+        for name, scored_classes in zip(names, answers, strict=True)
+    ]
+    answer({"pictures": content}, _lines(names, answers), as_json)
 
 
 @app.command()
@@ -167,15 +174,15 @@ def search(
     from pictopic.tasks.exports import write_thumbnails
 
     loaded = _load(model, moved)
-    words = [own for own in tags.split(",") if own.strip()]
+    words = [word for word in tags.split(",") if word.strip()]
     with misuse():
         query = None if picture is None else str(picture)
-        found = cast("Answer", loaded.search(query, words or None, k, label=label, tag=tag))
+        matches = cast("Answer", loaded.search(query, words or None, k, label=label, tag=tag))
     if html is not None:
         paths = dict(zip(loaded.corpus_.file_names, loaded.corpus_.paths, strict=True))
         title = " + ".join(([str(picture)] if picture is not None else []) + words)
-        write_thumbnails(html, title, [(name, paths[name], f"{score:.2f}") for name, score in found])
-    answer({"pictures": _pairs(found)}, [f"{score:.3f}  {name}" for name, score in found], as_json)
+        write_thumbnails(html, title, [(name, paths[name], f"{score:.2f}") for name, score in matches])
+    answer({"pictures": _to_json(matches)}, [f"{score:.3f}  {name}" for name, score in matches], as_json)
 
 
 @app.command()
@@ -196,11 +203,11 @@ def topics(
     units, quality = loaded.get_topic_info(), loaded.topic_quality()
     if html is not None:
         write_topics(html, loaded.corpus_, classes, units)
-    lines = [f"{topic.label}: {_about([tag for tag, _ in topic.tags], topic.visual_words)}" for topic in classes]
-    for own in [own for own in units if own["Count"]][:_SHOWN_TOPICS]:
-        n_pictures = "1 picture" if own["Count"] == 1 else f"{own['Count']:,} pictures"
-        words = _about(own["Representation"], own["Visual_Words"], own["Representative_Docs"])
-        lines.append(f"topic {own['Topic']} ({n_pictures}): {words}")
+    lines = [f"{topic.label}: {_describe([tag for tag, _ in topic.tags], topic.visual_words)}" for topic in classes]
+    for unit in [unit for unit in units if unit["Count"]][:_MAX_TOPICS]:
+        n_pictures = "1 picture" if unit["Count"] == 1 else f"{unit['Count']:,} pictures"
+        words = _describe(unit["Representation"], unit["Visual_Words"], unit["Representative_Docs"])
+        lines.append(f"topic {unit['Topic']} ({n_pictures}): {words}")
     if quality:
         lines.append(", ".join(f"{_MEASURES[name]} {value:.3f}" for name, value in quality.items()))
     elif html is None and loaded.corpus_.options is not None:
@@ -209,8 +216,8 @@ def topics(
     answer(content, lines, as_json)
 
 
-def _about(tags: list[str], visual_words: list[tuple[int, float]], typical: list[str] | None = None) -> str:
-    """A topic in words: its tags; without tags, what else is known of it."""
+def _describe(tags: list[str], visual_words: list[tuple[int, float]], typical: list[str] | None = None) -> str:
+    """Describe a topic by its tags or, without tags, by typical pictures and visual words."""
     if tags:
         return ", ".join(tags[:5])
     words = f"visual words {', '.join(str(word) for word, _ in visual_words)}"
@@ -273,7 +280,7 @@ def update(
     from pictopic.picture_model.files import CONFIG
     from pictopic.tasks.decisions import Decisions, decisions_about
 
-    tell_warnings()
+    print_warnings()
     if not (recovered(model) / CONFIG).is_file():
         _load(model)  # says what is wrong
     if source is not None and not source.exists():
@@ -346,7 +353,7 @@ def export(
 def _export_tags(
     model: Path, corpus: Corpus, accepted: Path | None, xmp: Path | None
 ) -> tuple[dict[str, int], list[str]]:
-    """Write the tags that were decided about; of how many pictures, and the XMP files with too long names."""
+    """Write decided tags; return numbers of pictures and sidecars, and the XMP files with too long names."""
     from pictopic.files import write_text
     from pictopic.tasks.decisions import Decisions, decided_tags, sidecars, write_sidecars
     from pictopic.tasks.exports import tags_csv
@@ -357,9 +364,9 @@ def _export_tags(
             raise ValueError(f"nothing is decided about tags yet: look at pictures in pictopic serve {model}")
         written, too_long = {"pictures": len(tags)}, []
         if xmp is not None:
-            found = sidecars(tags, corpus.file_names)
-            too_long = write_sidecars(xmp, found)
-            written["sidecars"] = len(found) - len(too_long)
+            xmp_files = sidecars(tags, corpus.file_names)
+            too_long = write_sidecars(xmp, xmp_files)
+            written["sidecars"] = len(xmp_files) - len(too_long)
     if accepted is not None:
         write_text(accepted, tags_csv(tags.items()))
     return written, too_long

@@ -1,4 +1,4 @@
-"""What commands have in common: misuse, progress, answers for machines."""
+"""Shared parts of the commands: options, misuse, progress, answers as text or JSON."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-_WORKERS = 2
-_EVERY, _LINE_EVERY = 0.1, 10.0  # seconds between two changes of a bar, and two lines where there is no terminal
+_WORKERS = 2  # of a cluster, by default
+_BAR_SECONDS, _LINE_SECONDS = 0.1, 10.0  # between two updates of a bar, and two lines if there is no terminal
 _TRAININGS = {"trial": "trial training", "final": "final training"}
 JSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
@@ -32,12 +32,12 @@ WORKERS = Annotated[int | None, typer.Option(min=1, help="Processes of the clust
 
 
 class MisuseError(ValueError):
-    """The command was given something it cannot work with: exit code 2."""
+    """Invalid input of the user: exit code 2."""
 
 
 @contextmanager
 def misuse() -> Iterator[None]:
-    """What is wrong inside is the user's input; but a picture that cannot be read is a failure."""
+    """Turn errors of the block into misuse, except unreadable pictures, which are failures."""
     try:
         yield
     except (ValueError, OSError) as error:
@@ -50,7 +50,7 @@ def misuse() -> Iterator[None]:
 
 @contextmanager
 def cluster_workers(address: str | None) -> Iterator[Any]:
-    """A build's workers on a cluster; None without an address, for processes of this machine."""
+    """Provide workers on a cluster for a build; without an address None, for processes of this machine."""
     if address is None:
         yield None
         return
@@ -62,7 +62,7 @@ def cluster_workers(address: str | None) -> Iterator[Any]:
 
 
 def cluster_options(address: str | None, workers: int | None) -> dict[str, Any] | None:
-    """Where a network is trained, as the functions of `pictopic.cluster.training` take it; None: in this process."""
+    """Return options of the functions in `pictopic.cluster.training`; None to train in this process."""
     if address is not None:
         return {"address": address, "workers": workers or _WORKERS}
     if workers is not None:
@@ -70,16 +70,16 @@ def cluster_options(address: str | None, workers: int | None) -> dict[str, Any] 
     return None
 
 
-def tell_warnings() -> None:
-    """Warnings as one line each."""
+def print_warnings() -> None:
+    """Print each warning as one line."""
     warnings.showwarning = lambda message, *_, **__: print(f"pictopic: {message}", file=sys.stderr)
     warnings.simplefilter("always", UserWarning)
 
 
 class Bars:
-    """A bar for each stage of a long job, on standard error: how much is done, how fast, and time left.
+    """Progress bars on standard error, one per stage of a long job, with speed and time left.
 
-    Where standard error is no terminal, a line when a stage begins, and one every ten seconds.
+    If standard error is not a terminal, a line is printed when a stage begins, and one every ten seconds.
     """
 
     def __init__(self, unit: str):
@@ -95,24 +95,24 @@ class Bars:
         self.bars = Progress(*columns, console=console, disable=not self.terminal)
         self.tasks: dict[str, Any] = {}
         self.shown = 0.0
-        self.begun: dict[str, tuple[float, int]] = {}  # when a stage began, and what was done then
+        self.begun: dict[str, tuple[float, int]] = {}  # when a stage began, and how much was already done
         self.ended: set[str] = set()
 
     def __call__(self, stage: str, done: int, total: int, detail: str = "") -> None:
-        """So much of a stage is done."""
+        """Show how much of a stage is done."""
         now = time.monotonic()
         begins = stage not in self.begun or done < self.begun[stage][1]
         if begins:
             self.begun[stage] = (now, done)
             self.ended.discard(stage)
         if self.terminal:
-            if begins or done >= total or now - self.shown >= _EVERY:
+            if begins or done >= total or now - self.shown >= _BAR_SECONDS:
                 self.shown = now
                 self._draw(stage, done, total, detail)
         elif begins:
             self.shown = now
             self._print(f"{stage} ({total} {self.unit})" if total > 1 and not detail else stage)
-        elif stage not in self.ended and (now - self.shown >= _LINE_EVERY or (detail and done >= total)):
+        elif stage not in self.ended and (now - self.shown >= _LINE_SECONDS or (detail and done >= total)):
             self.shown = now
             if done >= total:
                 self.ended.add(stage)
@@ -127,7 +127,7 @@ class Bars:
             self.tasks[stage] = self.bars.add_task(stage, total=total, rate="", detail="")
         task = self.tasks[stage]
         self.bars.update(task, completed=done, total=total, detail=detail)
-        speed = next((known.speed for known in self.bars.tasks if known.id == task), None)
+        speed = next((bar.speed for bar in self.bars.tasks if bar.id == task), None)
         if speed and total > 1:
             self.bars.update(task, rate=f"{speed:,.0f} {self.unit}/s")
 
@@ -137,14 +137,14 @@ class Bars:
 
 @contextmanager
 def progress_bars(unit: str) -> Iterator[Bars]:
-    """Bars that are there inside the block."""
+    """Show progress bars inside the block."""
     bars = Bars(unit)
     with bars.bars:
         yield bars
 
 
 def training_report(bars: Bars) -> Callable[[str, Any], None]:
-    """What shows a training run (`Run.report`) as a stage: epoch, loss and held-out score."""
+    """Return a `Run.report` that shows a training run as a stage, with epoch, loss and held-out score."""
 
     def report(stage: str, status: Any) -> None:
         detail = f"epoch {status.epoch}/{status.max_iter}"
@@ -158,5 +158,5 @@ def training_report(bars: Bars) -> Callable[[str, Any], None]:
 
 
 def answer(content: dict[str, Any], lines: list[str], as_json: bool) -> None:
-    """Print an answer: for people, or as one JSON object."""
+    """Print an answer as text, or as one JSON object."""
     typer.echo(json.dumps(content, ensure_ascii=False) if as_json else "\n".join(lines))

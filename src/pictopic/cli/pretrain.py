@@ -17,8 +17,8 @@ from pictopic.cli.output import (
     answer,
     cluster_options,
     misuse,
+    print_warnings,
     progress_bars,
-    tell_warnings,
     training_report,
 )
 
@@ -58,7 +58,7 @@ def pretrain(
     from pictopic.files import check_place, lock_beside
     from pictopic.storage import is_remote, local
 
-    tell_warnings()
+    print_warnings()
     with misuse():
         if minutes is None and epochs is None:
             raise ValueError("say how long to learn: --minutes 30, or --epochs 10")
@@ -81,9 +81,9 @@ def pretrain(
         from pictopic.cluster.training import fit_rows_on_cluster
 
         fit = partial(fit_rows_on_cluster, **machines)
-    # Two that write the same checkpoints would go on from each other's.
-    alone = nullcontext() if is_remote(out) else lock_beside(local(out))
-    with stoppable(), alone, progress_bars("pictures") as progress:
+    # Two runs that write the same checkpoints would resume each other's.
+    lock = nullcontext() if is_remote(out) else lock_beside(local(out))
+    with stoppable(), lock, progress_bars("pictures") as progress:
         model = learn(
             opened, sizes=sizes, epochs=epochs, minutes=minutes, random_state=seed, n_jobs=jobs, device=device,
             verbose=0 if cluster is None else 1,  # processes elsewhere cannot report to this one
@@ -97,7 +97,7 @@ def pretrain(
     score = model.best_validation_score_
     lines = [f"learnt from {len(opened):,} rows in {model.n_iter_:,} whole passes"]
     if score is not None:
-        lines.append(f"log-likelihood a word of rows that were held out: {score:.4f}")
+        lines.append(f"log-likelihood per word of held-out rows: {score:.4f}")
     lines.append(f"Written: {out}.  Then: pictopic fit {corpus} --init {out} --out MODEL")
     content = {"model": str(out), "rows": len(opened), "passes": model.n_iter_, "held_out_log_likelihood": score}
     answer(content, lines, as_json)

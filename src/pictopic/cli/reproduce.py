@@ -12,7 +12,7 @@ from pictopic.cli.application import app
 from pictopic.cli.output import JSON, MisuseError, answer, misuse
 from pictopic.paper.datasets.layouts import LAYOUTS
 
-_WHAT = {
+_SUMMARIES = {
     "labelme": "Classes and tags of scenes (section 6.1): SupDocNADE, DocNADE and what they are compared with.",
     "uiuc-sports": "Classes and tags of sports (section 6.1): SupDocNADE, DocNADE and what they are compared with.",
     "mirflickr": "Several classes a picture (section 6.2): SupDeepDocNADE, its layers, pretraining and tag weights.",
@@ -29,17 +29,17 @@ app.add_typer(group, name="reproduce")
 
 
 def _help(name: str) -> str:
-    """What it does, and how the data must look, with its line breaks."""
+    """Return the help of a command: its summary, and the layout of the data with line breaks."""
     layout = LAYOUTS[name].help_text().replace("\n\n", "\n\n\b\n")
     return (
-        f"{_WHAT[name]}\n\nWrites OUT/results.json, OUT/results.md and figures.  Ctrl-C stops it and writes what there "
-        f"is; started again, it goes on.\n\n\b\n{layout}\n\n\b\nExample:\n"
+        f"{_SUMMARIES[name]}\n\nWrites OUT/results.json, OUT/results.md and figures.  Ctrl-C stops it and writes what "
+        f"there is; started again, it goes on.\n\n\b\n{layout}\n\n\b\nExample:\n"
         f"  pictopic reproduce {name} --data DIR --out results/{name} --budget 30"
     )
 
 
 def _add(name: str) -> None:
-    @group.command(name, help=_help(name), short_help=_WHAT[name])
+    @group.command(name, help=_help(name), short_help=_SUMMARIES[name])
     def command(
         data: Annotated[Path, typer.Option("--data", help="Folder of the data set, or of several.")],
         out: Annotated[Path, typer.Option("--out", help="Folder for results, figures and what is done already.")],

@@ -58,8 +58,8 @@ def serve(
     """  # noqa: D301 - the help needs the character itself: it keeps line breaks
     from pictopic.server.settings import LOOPBACK_NAMES, Settings, is_loopback
 
-    here = is_loopback(host)
-    if not here and not token and not insecure:
+    local = is_loopback(host)
+    if not local and not token and not insecure:
         raise MisuseError(f"other machines can reach {host}: give a --token (or PICTOPIC_TOKEN), or --insecure")
     if not (model / "picture_model.json").is_file():
         raise MisuseError(f"{model} is not a picture model; make one with pictopic fit")
@@ -73,13 +73,13 @@ def serve(
         raise MisuseError(f"{error.name} is missing: pip install 'pictopic[server]'") from error
     with misuse():
         settings = Settings(
-            token=token or None, hosts=(*LOOPBACK_NAMES, host) if here else None, max_upload=round(max_upload_mb * 1e6),
-            pictures=None if pictures is None else pictures.absolute(),
+            token=token or None, hosts=(*LOOPBACK_NAMES, host) if local else None,
+            max_upload=round(max_upload_mb * 1e6), pictures=None if pictures is None else pictures.absolute(),
         )  # fmt: skip
-        run(model, settings, host, port, workers, here and _has_screen() if open_page is None else open_page)
+        run(model, settings, host, port, workers, local and _has_screen() if open_page is None else open_page)
 
 
 def _has_screen() -> bool:
-    """Whether somebody sits here who could see a browser."""
+    """Return whether this machine has a screen for a browser."""
     windows = sys.platform in ("darwin", "win32") or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
     return windows and sys.stderr.isatty()

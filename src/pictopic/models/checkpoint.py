@@ -1,8 +1,8 @@
-"""Checkpoints: the state of a training run on disk, from which it goes on as if nothing had happened.
+"""Checkpoints: the state of a training run on disk, from which it resumes as if it had never stopped.
 
 A checkpoint is one file, ``checkpoint-STEP-HASH.safetensors``: tensors, and everything else as JSON in its header.
-It is written under another name and then renamed, and its name holds its SHA-256: a file that was cut off or changed is
-found out, and the one before it is used.
+It is written under another name and then renamed, and its name holds its SHA-256: a truncated or changed file is
+detected, and the checkpoint before it is used.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from pictopic.files import sync_file, sync_folder
 from pictopic.storage import Store, is_remote, local, sha256
 
 _NAME = re.compile(r"checkpoint-(\d{9})-([0-9a-f]{64})\.safetensors")
-_STEP = len("checkpoint-123456789")  # characters of a name that say the step
+_STEP = len("checkpoint-123456789")  # characters of a name up to the step
 _TEMPORARY = ".checkpoint-*.tmp"
 
 
 @dataclass
 class Checkpoint:
-    """Where and how often a training run is written down; the value of an estimator's option `checkpoint`.
+    """Where and how often the state of a training run is saved; see `Run`.
 
     Parameters
     ----------
     folder : path or URL
-        Made if it does not exist.  If it holds a checkpoint of the same run (same options, same data), `fit` goes on
-        from there.
+        Created if missing.  If it holds a checkpoint of the same run (same options, same data), `fit` resumes from
+        there.
     minutes : float or None, default=10
         Minutes between two checkpoints.
     epochs : int or None, default=None
         Passes over the data between two checkpoints.
     keep : int, default=2
-        How many of the newest are kept.
+        Number of newest checkpoints to keep.
 
     Examples
     --------
@@ -71,35 +71,35 @@ class Checkpoint:
             raise ValueError(f"keep must be at least 1, got {self.keep}")
 
     def below(self, name: str) -> Checkpoint:
-        """The same in a sub-folder."""
+        """Return the same settings for a sub-folder."""
         return replace(self, folder=f"{os.fspath(self.folder)}/{name}")
 
     def begin(self, epoch: int) -> None:
-        """Count time and epochs from now on."""
+        """Start counting time and epochs."""
         self._last = (time.monotonic(), epoch)
 
     def due(self, epoch: int) -> bool:
-        """Whether it is time for another one, after so many finished epochs."""
+        """Return whether a checkpoint is due after this number of finished epochs."""
         when, last_epoch = self._last
         if self.epochs is not None and epoch - last_epoch >= self.epochs:
             return True
         return self.minutes is not None and time.monotonic() - when >= 60 * self.minutes
 
     def files(self) -> list[Path]:
-        """The checkpoints in the folder, the newest first."""
+        """Return the paths of the checkpoints, newest first."""
         return [local(self.folder) / name for name in self.names()]
 
     def names(self) -> list[str]:
-        """Names of the checkpoints, the newest first."""
+        """Return the names of the checkpoints, newest first."""
         if is_remote(self.folder):
-            found = Store(str(self.folder)).names()
+            names = Store(str(self.folder)).names()
         else:
             folder = local(self.folder)
-            found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-        return sorted((name for name in found if _NAME.fullmatch(name)), reverse=True)
+            names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+        return sorted((name for name in names if _NAME.fullmatch(name)), reverse=True)
 
     def save(self, step: int, epoch: int, tensors: dict[str, Tensor | np.ndarray], state: dict[str, Any]) -> bool:
-        """Write a checkpoint; if that fails (a full disk), warn, keep the ones before and return False."""
+        """Write a checkpoint; if that fails (full disk), warn, keep the earlier ones and return False."""
         self.begin(epoch)
         remote = is_remote(self.folder)
         folder = Path(tempfile.gettempdir()) if remote else local(self.folder)
@@ -122,7 +122,7 @@ class Checkpoint:
         finally:
             temporary.unlink(missing_ok=True)
         others = [other for other in self.names() if other != name]
-        # Those of this step or a later one are damaged, or were written before the epoch's end.
+        # Others of this step or a later one are damaged, or were written before the epoch's end.
         outdated = [other for other in others if other[:_STEP] >= name[:_STEP]]
         outdated += [other for other in others if other not in outdated][self.keep - 1 :]
         self._remove(outdated)
@@ -136,13 +136,13 @@ class Checkpoint:
                 (local(self.folder) / name).unlink(missing_ok=True)
 
     def sweep(self) -> None:
-        """Delete what processes that were killed have left half-written."""
+        """Delete the half-written files of killed processes."""
         if not is_remote(self.folder):
             for path in local(self.folder).glob(_TEMPORARY):
                 path.unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Delete the checkpoints, of a run whose model is saved; and their folder, if nothing else is in it."""
+        """Delete the checkpoints of a run whose model is saved, and their folder if it is empty."""
         self._remove(self.names())
         if not is_remote(self.folder):
             self.sweep()
@@ -150,16 +150,16 @@ class Checkpoint:
                 local(self.folder).rmdir()
 
     def peek(self) -> dict[str, Any] | None:
-        """The state of the newest checkpoint that is whole, without its tensors; None without any."""
-        found = self.load()
-        return None if found is None else found[1]
+        """Return the state of the newest intact checkpoint without its tensors; None if there is none."""
+        checkpoint = self.load()
+        return None if checkpoint is None else checkpoint[1]
 
     def load(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-        """The newest checkpoint that is whole, as (tensors, state); None without any."""
+        """Return tensors and state of the newest intact checkpoint; None if there is none."""
         self.sweep()
         for name in self.names():
             try:
-                with self._here(name) as path:
+                with self._local_copy(name) as path:
                     return _read(path)
             except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
                 warnings.warn(
@@ -168,7 +168,7 @@ class Checkpoint:
         return None
 
     @contextmanager
-    def _here(self, name: str) -> Iterator[Path]:
+    def _local_copy(self, name: str) -> Iterator[Path]:
         if not is_remote(self.folder):
             yield local(self.folder) / name
             return

@@ -26,88 +26,88 @@ class DeepDocNADE(DeepModel):
     Parameters
     ----------
     n_components : int or tuple of int, default=512
-        Hidden units of each layer, from the words up.  One layer does for some thousand pictures; the paper's, for a
-        million, is (2048, 2048, 2048).
+        Hidden units of each layer, from the words up.  One layer is enough for some thousand pictures; the paper
+        uses (2048, 2048, 2048) for a million.
     output : {"softmax", "tree"}, default="softmax"
         How p(word | context) is computed: by a softmax over all words, or by left/right decisions in a binary tree of
-        words, of which only those on the way to the words to predict are computed.  The tree pays off with tens of
-        thousands of words of which a document has few.
+        words, where only the decisions on the paths to the predicted words are computed.  The tree pays off with tens
+        of thousands of words of which a document has few.
     activation : {"relu", "tanh", "sigmoid"}, default="relu"
         g.
     annotation_weight : float or "balanced", default="balanced"
-        rho: as how many words an annotation word (tag) counts, in contexts and in what is to be predicted.
+        rho: the number of words that an annotation word (tag) counts as, in contexts and in targets.
         "balanced" is mean visual words / mean annotation words of the training documents, and 1 where either is absent.
     split : {"ordering", "per_word", "pictures_first"}, default="ordering"
         How contexts are drawn.  "ordering": the words are shuffled and cut at a random place, which estimates the
-        likelihood without bias.  "per_word": of each word's occurrences a random number, as in the authors' code.
-        "pictures_first": for models that are to tag pictures, all visual words and of the tags none or some, so that
-        only tags are predicted, and of a quarter of the documents only tags; classes are learnt from pictures with and
-        without tags, and early stopping is decided on pictures without.
+        likelihood without bias.  "per_word": a random number of each word's occurrences, as in the authors' code.
+        "pictures_first": for models that tag pictures: all visual words and none or some of the tags, so that only
+        tags are predicted, and for a quarter of the documents only tags; classes are learnt from pictures with and
+        without tags, and early stopping uses pictures without tags.
     normalize : {"auto", "std", "sqrt", "none"}, default="auto"
-        What is done to a context's counts.  "std": divided by their standard deviation, as in the paper; "sqrt": the
-        same after taking square roots, so that a few frequent words do not drown the others; "none": nothing.
-        "auto" is "std", but "none" with fewer than 100 words in all, where too much would be lost.
+        Normalisation of a context's counts.  "std": divide by their standard deviation, as in the paper; "sqrt": take
+        square roots first, so that a few frequent words do not dominate; "none": no normalisation.  "auto" is "std",
+        but "none" for a vocabulary of fewer than 100 words, where too much would be lost.
     max_iter : int, default=200
-        Largest number of passes over the documents.
+        Maximum number of passes over the documents.
     batch_size : int or "auto", default="auto"
         Documents per step.  "auto" is 128, and fewer in a small collection (n_documents / 12, but at least 8).
     solver : {"adam", "adamw", "sgd"}, default="adamw"
-        The paper's is "sgd".
+        The paper uses "sgd".
     learning_rate : float or "auto", default="auto"
         0.0003 for Adam and 0.03 for SGD, in units of the loss per word.
     weight_decay : float, default=0.05
-        Share by which matrices (all but V) would shrink in a pass over the documents, and no more than three times the
-        learning rate in a step; only with ``solver="adamw"``.
+        Share by which matrices (all but V) would shrink per pass over the documents, at most three times the learning
+        rate per step; only with ``solver="adamw"``.
     n_annotation_words : int, default=0
-        So many of the last columns of X are annotation words (tags).
+        Number of annotation words (tags), which are the last columns of X.
     dropout : float, default=0.5
         Share of the units of each hidden layer left out while training.
     averaging : float or None, default=0.998
-        Decay per step of the exponential average of the parameters that is used in the end; None: no average.
+        Decay per step of the exponential average of the parameters, which becomes the model; None: no average.
     validation_fraction : float or None, default=0.1
-        Share of the documents held out; training stops when they are predicted no better, and the best parameters are
-        kept.  None: train on all documents for `max_iter` passes.
+        Share of the documents held out; training stops when their score no longer improves, and the best parameters
+        are kept.  None: train on all documents for `max_iter` passes.
     n_iter_no_change : int, default=10
-        Passes without a better held-out score before stopping.
+        Number of passes without a better held-out score before stopping.
     init : estimator or path, optional
-        A fitted deep model, or the folder of one, to start from; its weights of global features' scales and, with
-        ``annotation_weight="balanced"``, its annotation weight are taken over.
+        A fitted deep model, or the folder of one, to start from; the scales of global features and, with
+        ``annotation_weight="balanced"``, the annotation weight are taken over from it.
     random_state : int, RandomState instance or None, default=None
         The same number gives the same model, bit for bit, for the same `n_jobs`.
     n_jobs : int or None, default=None
-        Threads; None is 1, -1 all processors.
+        Number of threads; None is 1, -1 all processors.
     device : str, default="cpu"
-        Where to compute, as torch names it.
+        Device to compute on, as torch names it.
     warm_start : bool, default=False
-        Whether `fit` starts from the parameters that the last fit kept.
+        Whether `fit` starts from the parameters of the last fit.
     verbose : int, default=0
-        1: a progress bar; 2: a line each pass.
+        1: a progress bar; 2: one line per pass.
 
     Attributes
     ----------
     parameters_ : dict of str to ndarray
-        "W.0", "W.1".. and "c.0", "c.1" of the layers, P of the global features, V and b of the words, U and d of the
-        classes (empty without): averages, unless ``averaging=None``.
+        "W.0", "W.1", ... and "c.0", "c.1", ... of the layers, P of the global features, V and b of the words, U and d
+        of the classes (empty without classes): averages, unless ``averaging=None``.
     components_ : ndarray of shape (n_components of the first layer, n_words)
         W of the first layer.
     annotation_weight_ : float
         rho.
     normalize_ : str
-        What `normalize` came to.
+        The normalisation in use, which "auto" has chosen.
     feature_mean_, feature_scale_ : ndarrays of shape (n_features,)
-        By which global features are standardised.
+        Mean and scale by which global features are standardised.
     tree_ : WordTree or None
     mean_length_ : float
         Mean number of words of the training documents.
     n_iter_ : int
-        Number of passes done.
+        Number of completed passes.
     stop_reason_ : {"max_iter", "converged", "time", "interrupted"}
-        Why training ended; "converged": the held-out score got no better.
+        Why training ended; "converged": the held-out score no longer improved.
     history_ : dict of lists
-        For each pass "nll" (estimated -log p per weighted word, in training), "class_loss", "validation_score" and
+        Per pass: "nll" (estimated -log p per weighted word, in training), "class_loss", "validation_score" and
         "seconds".
     best_validation_score_ : float or None
-        Held-out log-likelihood per weighted word of the parameters that were kept.
+        Held-out log-likelihood per weighted word of the best parameters.
 
     References
     ----------
@@ -137,7 +137,7 @@ class DeepDocNADE(DeepModel):
         global_features_val: Any = None,
         run: Run | None = None,
     ) -> DeepDocNADE:
-        """Learn from documents.
+        """Fit the model to documents.
 
         Parameters
         ----------
@@ -147,9 +147,9 @@ class DeepDocNADE(DeepModel):
         global_features : {array-like, memory map} of shape (n_documents, n_features), optional
             Features of whole pictures; NaN where a picture has none.
         X_val, global_features_val : like X and global_features, optional
-            Documents to stop on, instead of a fraction of X.
+            Held-out documents for early stopping, instead of a fraction of X.
         run : Run, optional
-            What belongs to this fit and not to the model: checkpoints, a time limit, what Ctrl-C does.
+            Settings of this fit: checkpoints, a time limit, the effect of Ctrl-C.
 
         Returns
         -------
@@ -161,7 +161,7 @@ class DeepDocNADE(DeepModel):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None, *, global_features: Any = None) -> DeepDocNADE:
-        """Learn from documents in one pass, going on from the calls before.
+        """Train for one pass over documents, continuing from earlier calls.
 
         Parameters
         ----------
@@ -178,9 +178,9 @@ class DeepDocNADE(DeepModel):
         return self
 
     def score(self, X: Any, y: Any = None, *, global_features: Any = None) -> float:
-        """Mean log-likelihood per word; larger is better.
+        """Return the mean log-likelihood per word; larger is better.
 
-        Of documents of more than 32 words, 32 random contexts are looked at.
+        Documents of more than 32 words are scored on 32 random contexts.
 
         Parameters
         ----------
@@ -206,17 +206,17 @@ class SupDeepDocNADE(SupervisedMixin, DeepModel):
     Parameters
     ----------
     generative_weight : float, default=1.0
-        Weight of the words against the class.  The paper's lambda, on the sum over words, is
+        Weight of the words relative to the class.  The paper's lambda, on the sum over words, is
         ``generative_weight / mean_length_``; the authors' 0.25 is 0.25 here.
     word_dropout : float, default=0.3
-        Share of a document's different words left out while its class is learnt, so that no class hangs on a single
+        Share of a document's distinct words left out while its class is learnt, so that no class depends on a single
         word; 0 is the paper's model.
     validation_metric : {"loss", "accuracy", "map"}, default="loss"
-        What training stops on: the class loss of the held-out documents, their accuracy, or the mean over classes of
-        the average precision (for several classes per document).
+        Score for early stopping: the class loss of the held-out documents, their accuracy, or the mean average
+        precision of the classes (for several classes per document).
     init : estimator or path, optional
         A pretrained `DeepDocNADE` (or another `SupDeepDocNADE`).  U and d start fresh and learn ten times as fast;
-        the rest learns a fifth as fast, so that it does not forget what it knows.
+        the rest learns a fifth as fast, so that it is not forgotten.
     n_components, output, activation, annotation_weight, split, normalize, max_iter, batch_size, solver, learning_rate
         See `DeepDocNADE`.
     weight_decay, n_annotation_words, dropout, averaging, validation_fraction, n_iter_no_change, random_state, n_jobs
@@ -231,7 +231,7 @@ class SupDeepDocNADE(SupervisedMixin, DeepModel):
     multi_label_ : bool
         Whether a document can have several classes.
     best_validation_score_ : float or None
-        Held-out `validation_metric` of the parameters that were kept (minus the loss).
+        Held-out `validation_metric` of the best parameters (minus the loss).
     parameters_, components_, annotation_weight_, normalize_, feature_mean_, feature_scale_, tree_, mean_length_
         See `DeepDocNADE`.
     n_iter_, stop_reason_, history_
@@ -274,20 +274,20 @@ class SupDeepDocNADE(SupervisedMixin, DeepModel):
         global_features_val: Any = None,
         run: Run | None = None,
     ) -> SupDeepDocNADE:
-        """Learn from documents and their classes.
+        """Fit the model to documents and their classes.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts: whole numbers from 0 on.  A `RowReader` need not fit into memory.
         y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
-            A class for each document, or several.  Rows with None or NaN are unlabelled: they teach the words only.
+            One class per document, or several.  Rows with None or NaN are unlabelled: only their words are learnt.
         global_features : {array-like, memory map} of shape (n_documents, n_features), optional
             Features of whole pictures; NaN where a picture has none.
         X_val, y_val, global_features_val : like X, y and global_features, optional
-            Documents and classes to stop on, instead of a fraction of X.
+            Held-out documents and classes for early stopping, instead of a fraction of X.
         run : Run, optional
-            What belongs to this fit and not to the model: checkpoints, a time limit, what Ctrl-C does.
+            Settings of this fit: checkpoints, a time limit, the effect of Ctrl-C.
 
         Returns
         -------
@@ -299,7 +299,7 @@ class SupDeepDocNADE(SupervisedMixin, DeepModel):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, *, global_features: Any = None) -> SupDeepDocNADE:
-        """Learn from documents and their classes in one pass, going on from the calls before.
+        """Train for one pass over documents and their classes, continuing from earlier calls.
 
         Parameters
         ----------
@@ -308,7 +308,7 @@ class SupDeepDocNADE(SupervisedMixin, DeepModel):
         y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
             Classes; None or NaN for unlabelled.
         classes : array-like, optional
-            All classes that will ever come.  Needed in the first call, unless its y has them all.
+            All classes of all calls.  Needed in the first call, unless its y has all of them.
         global_features : array-like of shape (n_documents, n_features), optional
 
         Returns
@@ -330,10 +330,10 @@ class SupDeepDocNADE(SupervisedMixin, DeepModel):
         return self.parameters_["d"]
 
     def _validation_score(self, parameters: dict[str, np.ndarray], held_out: Rows, seed: int) -> float:
-        """Larger is better: what `validation_metric` says of the held-out documents' classes."""
+        """Return the `validation_metric` of the held-out documents' classes; larger is better."""
         if self.predicts_tags_only:
             held_out = held_out.without_tags()
-        return self._goodness(
+        return self._proba_score(
             self._class_proba(parameters, held_out), held_out.labels.indicator, self.validation_metric
         )
 
@@ -341,12 +341,12 @@ class SupDeepDocNADE(SupervisedMixin, DeepModel):
         return self._proba_of(self._represent(parameters, documents), parameters["U"], parameters["d"])
 
     def predict_proba(self, X: Any, *, global_features: Any = None) -> np.ndarray:
-        """p(y | v) of each class.
+        """Return p(y | v) of each class.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
-            Counts.  Columns of a modality that is missing are 0.
+            Counts; 0 in the columns of a missing modality.
         global_features : array-like of shape (n_documents, n_features), optional
 
         Returns
@@ -358,7 +358,7 @@ class SupDeepDocNADE(SupervisedMixin, DeepModel):
         return self._class_proba(self.parameters_, self._check_X(X, global_features, reset=False))
 
     def predict(self, X: Any, *, global_features: Any = None) -> np.ndarray:
-        """The most probable class of each document, or a 0/1 matrix of the classes above one half.
+        """Return the most probable class of each document, or a 0/1 matrix of the classes above one half.
 
         Parameters
         ----------
@@ -373,7 +373,7 @@ class SupDeepDocNADE(SupervisedMixin, DeepModel):
         return self._classes_from(self.predict_proba(X, global_features=global_features))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, global_features: Any = None) -> float:
-        """Accuracy: share of the documents whose class (or all of whose classes) is predicted.
+        """Return the accuracy: the share of documents with the right class (or all the right classes).
 
         Parameters
         ----------

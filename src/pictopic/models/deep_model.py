@@ -1,4 +1,4 @@
-"""The deep models' machinery: first parameters, training and representation of a network with several hidden layers."""
+"""Base of the deep models: initial parameters, training and representation of a network with several layers."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from pictopic.models.softmax_output import torch_threads
 from pictopic.models.training import train
 from pictopic.models.tree import WordTree
 
-_ROW_MULTIPLE = 16  # a matrix product gives a row the same bits for any number of rows that is a multiple of this
-_MAX_DECAY = 3.0  # in a small collection, an epoch has too few steps to make up for what decays
-_VALIDATION_DRAWS = 2000  # splits of held-out documents to look at, at most ten of each
-# From how many words on normalize="auto" normalises.  That takes one number from Q, how long a document is: with few
+_ROW_MULTIPLE = 16  # with a multiple of this many rows, matrix products give each row the same bits
+_MAX_DECAY = 3.0  # in a small collection, an epoch has too few steps to make up for the decay
+_VALIDATION_DRAWS = 2000  # random splits of held-out documents to score, at most ten per document
+# Vocabulary size from which normalize="auto" normalises.  Normalising removes the length of a document: with few
 # words, too much is lost.
-_MANY_WORDS = 100
-# Networks of fitted models, with the options and arrays that they were built of.  Not an attribute: predictions leave
-# an estimator as it is, and a copy or a saved one does not need it.
+_NORMALIZE_FROM = 100
+# Networks of fitted models, with the options and arrays that they were built from.  Not an attribute: predictions must
+# not change an estimator, and a copied or saved one does not need the network.
 _networks: WeakKeyDictionary[DeepModel, tuple[Any, dict[str, np.ndarray], Any]] = WeakKeyDictionary()
 
 
@@ -80,7 +80,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         self.init = init
 
     def __sklearn_clone__(self) -> DeepModel:
-        # A pretrained model is something learnt, not an option: a copy of it would be untrained.
+        # `init` is passed on as it is: a clone of a pretrained model would be untrained.
         options = self.get_params(deep=False)
         copy = type(self)(**{name: value if name == "init" else clone(value, safe=False)
                              for name, value in options.items()})  # fmt: skip
@@ -96,7 +96,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
     # ---- training ----------------------------------------------------------------------------------------------
 
     def _sizes(self) -> tuple[int, ...]:
-        """Hidden units of each layer."""
+        """Return the number of hidden units of each layer."""
         sizes = (self.n_components,) if isinstance(self.n_components, Integral) else tuple(self.n_components)
         if not sizes or not all(isinstance(size, Integral) and int(size) > 0 for size in sizes):
             raise ValueError(f"n_components must be a whole number above 0, or several, got {self.n_components!r}")
@@ -108,7 +108,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
 
     @property
     def predicts_tags_only(self) -> bool:  # type: ignore[override]
-        """Whether it predicts tags from pictures, and knows nothing of how probable visual words are."""
+        """Whether the model predicts tags from pictures and does not model the probability of visual words."""
         return self.split == PICTURES_FIRST
 
     def _check_X(self, X: Any, global_features: Any = None, *, reset: bool) -> Rows:
@@ -152,7 +152,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         self._keep(outcome, statistics.fingerprint)
 
     def _partial_fit(self, documents: Rows) -> None:
-        """One pass over the documents, going on from where the last call ended."""
+        """Train for one pass over the documents, continuing from the last call."""
         rng = self._solver_rng if self._solver_rng is not None else check_random_state(self.random_state)
         statistics = summarize(documents)
         if not hasattr(self, "parameters_"):
@@ -178,7 +178,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
 
     def _trainer(self, documents: Rows) -> DeepTrainer:
         rate = self._learning_rate()
-        steps_a_pass = -(-len(documents) // self._batch_size(len(documents)))
+        steps_per_pass = -(-len(documents) // self._batch_size(len(documents)))
         options = TrainingOptions(
             split=self.split,
             generative=self._generative_weight() / self.mean_length_,
@@ -188,7 +188,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
             solver=self.solver,
             learning_rate=rate,
             averaging=self.averaging or 0.0,
-            weight_decay=min(self.weight_decay / (steps_a_pass * rate), _MAX_DECAY),  # a step shrinks by rate * this
+            weight_decay=min(self.weight_decay / (steps_per_pass * rate), _MAX_DECAY),  # a step shrinks by rate * this
             pretrained=self.init is not None and len(self.parameters_["d"]) > 0,
             input_scale=self.input_scale_,
             n_jobs=self._n_jobs(),
@@ -204,7 +204,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         return validate
 
     def _validation_score(self, parameters: dict[str, np.ndarray], held_out: Rows, seed: int) -> float:
-        """Larger is better: the log-likelihood per (weighted) word of held-out documents, estimated on fixed splits."""
+        """Return the log-likelihood per (weighted) word of held-out documents, estimated on fixed splits."""
         network, inputs = self._network(parameters), self._inputs()
         kind = PICTURES_FIRST if self.predicts_tags_only else "ordering"
         n_draws = int(np.clip(_VALIDATION_DRAWS // len(held_out), 1, 10))
@@ -221,10 +221,10 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
                     total += float((scale * network.word_losses(h, targets)).double().sum())
         return -total / max(n_words, 1.0)
 
-    # ---- first parameters --------------------------------------------------------------------------------------------
+    # ---- initial parameters ------------------------------------------------------------------------------------------
 
     def _initialise(self, rng: np.random.RandomState, documents: Rows, statistics: Statistics) -> None:
-        """Set everything that training starts from: fresh, or a pretrained model's."""
+        """Set the initial parameters and statistics, fresh or from a pretrained model."""
         n_words = documents.shape[1]
         if self.n_annotation_words > n_words:
             raise ValueError(f"n_annotation_words={self.n_annotation_words}, but X has {n_words} columns only")
@@ -237,19 +237,21 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         self.annotation_weight_ = self._rho(statistics.word_counts)
         self.normalize_ = self.normalize
         if self.normalize == "auto":
-            self.normalize_ = "std" if n_words >= _MANY_WORDS else "none"
+            self.normalize_ = "std" if n_words >= _NORMALIZE_FROM else "none"
         self.feature_mean_, self.feature_scale_ = statistics.feature_mean, statistics.feature_scale
         if init is not None:
             self._take_over(init)
         self.input_scale_ = self._input_scale(statistics, len(documents)) if self.normalize_ == "none" else 1.0
         parameters = self._fresh_parameters(rng, documents, statistics)
         if init is not None:
-            taken = {name: array.copy() for name, array in init.parameters_.items() if name not in ("U", "d")}
-            ours = {name: parameters[name].shape for name in parameters if name not in ("U", "d")}
-            theirs = {name: array.shape for name, array in taken.items()}
-            if ours != theirs:
-                raise ValueError(f"init has parameters of other shapes: {theirs} instead of {ours}")
-            parameters |= taken
+            pretrained = {name: array.copy() for name, array in init.parameters_.items() if name not in ("U", "d")}
+            expected_shapes = {name: parameters[name].shape for name in parameters if name not in ("U", "d")}
+            pretrained_shapes = {name: array.shape for name, array in pretrained.items()}
+            if expected_shapes != pretrained_shapes:
+                raise ValueError(
+                    f"init has parameters of other shapes: {pretrained_shapes} instead of {expected_shapes}"
+                )
+            parameters |= pretrained
         self._set_theta(parameters)
 
     def _fresh_parameters(self, rng, documents: Rows, statistics: Statistics) -> dict[str, np.ndarray]:
@@ -265,7 +267,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         return parameters
 
     def _pretrained(self) -> DeepModel | None:
-        """The model to start from: the option `init`, read from disk if it is a folder."""
+        """Return the model to start from: the option `init`, loaded if it is a folder."""
         init = self.init
         if init is None:
             return None
@@ -281,7 +283,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         return init
 
     def _take_over(self, init: DeepModel) -> None:
-        """Read counts and features as a pretrained model does; documents without features lack one modality."""
+        """Take over how a pretrained model reads counts and features, even if these documents have no features."""
         self.tree_ = init.tree_
         if not self.n_global_features_:
             self.n_global_features_ = init.n_global_features_
@@ -292,7 +294,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
             self.annotation_weight_ = init.annotation_weight_
 
     def _rho(self, word_counts: np.ndarray) -> float:
-        """The annotation weight: as given, or mean visual / mean annotation words, and 1 where either is absent."""
+        """Return rho: the option, or mean visual / mean annotation words, and 1 where either is absent."""
         if self.annotation_weight != "balanced":
             return float(self.annotation_weight)
         cut = len(word_counts) - self.n_annotation_words
@@ -300,7 +302,7 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         return visual / annotation if visual and annotation else 1.0
 
     def _input_scale(self, statistics: Statistics, n_documents: int) -> float:
-        """How much larger a row of unit variance is than one of plain (weighted) counts, on average."""
+        """Return the mean ratio of the norms of unit-variance rows and plain (weighted) counts."""
         weights = np.ones(len(statistics.squares))
         weights[len(weights) - self.n_annotation_words :] = self.annotation_weight_
         norm = np.sqrt((weights**2 * statistics.squares).sum() / n_documents)
@@ -350,18 +352,18 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         )
 
     def _network(self, parameters: dict[str, np.ndarray], copy: bool = False) -> Network:
-        """The network with these parameters; unless copied, it shares their memory.
+        """Return a network with these parameters, sharing their memory unless `copy`.
 
-        That of a fitted model is built once, not for each prediction.
+        The network of a fitted model is built once, not for each prediction.
         """
         if copy or parameters is not self.parameters_:
             return self._build_network(parameters, copy)
-        kind = (self.activation, self.tree_, self.device)
-        known_kind, known_arrays, network = _networks.get(self, (None, {}, None))
-        # Somebody may have put another array among the parameters.
-        if kind != known_kind or any(known_arrays.get(name) is not array for name, array in parameters.items()):
+        options = (self.activation, self.tree_, self.device)
+        known_options, known_arrays, network = _networks.get(self, (None, {}, None))
+        # The user may have replaced a parameter array.
+        if options != known_options or any(known_arrays.get(name) is not array for name, array in parameters.items()):
             network = self._build_network(parameters, copy)
-            _networks[self] = (kind, dict(parameters), network)
+            _networks[self] = (options, dict(parameters), network)
         return network
 
     def _build_network(self, parameters: dict[str, np.ndarray], copy: bool) -> Network:
@@ -375,19 +377,19 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
     # ---- representation ----------------------------------------------------------------------------------------
 
     def transform(self, X: Any, *, global_features: Any = None) -> np.ndarray:
-        """The top hidden layer of each document, h^(N), given all its words and its global features.
+        """Return the top hidden layer h^(N) of each document, given all its words and global features.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
-            Counts.  Columns of a modality that is missing are 0.
+            Counts; 0 in the columns of a missing modality.
         global_features : array-like of shape (n_documents, n_features), optional
-            NaN where a picture has none; without them, the mean of the training pictures stands in.
+            NaN where a picture has none; without them, the mean of the training pictures is used.
 
         Returns
         -------
         ndarray of shape (n_documents, n_components of the last layer), float32
-            Each row depends on that row of X alone.
+            Each row depends only on the same row of X.
         """
         check_is_fitted(self)
         return self._represent(self.parameters_, self._check_X(X, global_features, reset=False))
@@ -404,9 +406,9 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
     def _each_chunk(
         self, parameters: dict[str, np.ndarray], documents: Rows, use: Callable[[slice, torch.Tensor], None]
     ) -> None:
-        """Call ``use(rows, h)`` with the top hidden layers h of some documents at a time.
+        """Call ``use(rows, h)`` with the top hidden layers h of one chunk of documents after the other.
 
-        There may be some rows more in h: what a row comes to must not depend on how many others there are.
+        h may have additional rows: the result of a row must not depend on how many others there are.
         """
         network, inputs = self._network(parameters), self._inputs()
 
@@ -422,6 +424,6 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
                 with torch.inference_mode():
                     use(rows, network.hidden(torch.from_numpy(x).to(self.device), torch.from_numpy(f).to(self.device)))
 
-        # A thread for each part, and one thread for each matrix product: its bits are then the same for any `n_jobs`.
+        # One thread per part, and one thread per matrix product: its bits are then the same for any `n_jobs`.
         with torch_threads(1):
             in_parts(len(documents), self._n_jobs(), run)

@@ -1,4 +1,4 @@
-"""Training the deep models: minibatches of split documents, one stacked pass for words and classes."""
+"""Training of the deep models: minibatches of split documents, one stacked pass for words and classes."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from pictopic.models.softmax_output import torch_threads
 from pictopic.models.solver import Solver
 from pictopic.models.training import Trainer
 
-# When fine-tuning, how many times as fast the classes learn, which start fresh, and the rest, which is not to forget
-# what it knows: the best of a few pairs on validation splits of the MIR Flickr tags with a tenth of the labels.
+# Learning rate factors of fine-tuning: classes start fresh and learn faster, pretrained parameters slower so as not to
+# be forgotten.  The best of a few pairs on validation splits of the MIR Flickr tags with a tenth of the labels.
 _FRESH_RATE, _PRETRAINED_RATE = 10.0, 0.2
-_TAGS_ONLY = 0.25  # share of the documents that lose their picture, if pictures come first
-_WITHOUT_TAGS = 2 / 3  # share of the others whose classes are learnt without their tags
+_TAGS_ONLY = 0.25  # share of documents that lose their visual words, with split=PICTURES_FIRST
+_WITHOUT_TAGS = 2 / 3  # share of the other documents whose classes are learnt without their tags
 _SPLITS = {"ordering": split_orderings, "per_word": split_each_word, PICTURES_FIRST: split_orderings}
 
 
 @dataclass(frozen=True)
 class InputOptions:
-    """How counts and global features become the network's input."""
+    """Conversion of counts and global features to the network's input."""
 
     annotation_weight: float  # rho
     n_annotation_words: int
@@ -42,7 +42,7 @@ class InputOptions:
     def fill(self, X: sparse.csr_array, out: np.ndarray, counts: np.ndarray | None = None, plain: bool = False) -> None:
         """Write rows of X, weighted and (unless `plain`) normalised, into an array of zeros.
 
-        `counts` stands in for the entries of X.
+        `counts` replaces the entries of X.
         """
         counts = X.data if counts is None else counts
         kind = NORMALIZATIONS["none" if plain else self.normalize]
@@ -50,13 +50,13 @@ class InputOptions:
         fill_rows(X.indptr, X.indices, counts, n_visual, float(self.annotation_weight), kind, out)
 
     def lengths(self, X: sparse.csr_array) -> np.ndarray:
-        """Number of words of each row, those of annotation words times rho."""
+        """Return the number of words of each row, with annotation words times rho."""
         weights = np.ones(X.shape[1])
         weights[X.shape[1] - self.n_annotation_words :] = self.annotation_weight
         return X @ weights
 
     def standardize(self, features: np.ndarray | None, n: int) -> np.ndarray:
-        """Global features (n, F) on a common scale; missing ones at their mean, 0."""
+        """Standardise global features (n, F); missing ones become their mean, 0."""
         if features is None:
             return np.zeros((n, len(self.feature_mean)), np.float32)
         return np.nan_to_num((features - self.feature_mean) / self.feature_scale, nan=0.0).astype(
@@ -66,7 +66,7 @@ class InputOptions:
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """What the estimators' options come to for one set of documents."""
+    """Options of a training, resolved for one set of documents."""
 
     split: str
     generative: float  # weight of a document's NLL in its loss, lambda
@@ -78,7 +78,7 @@ class TrainingOptions:
     averaging: float
     weight_decay: float
     pretrained: bool  # whether all but U and d come from a pretrained model
-    input_scale: float  # how much larger a normalised input would be than the counts are
+    input_scale: float  # ratio of normalised input to plain counts; 1.0 if the input is normalised
     n_jobs: int
     device: str
 
@@ -87,17 +87,17 @@ class TrainingOptions:
 class Minibatch:
     """Split documents, ready for the network."""
 
-    x: Tensor  # (B + K, Q) input: the words given; below them all words of the documents with labels, or most of them
+    x: Tensor  # (B + K, Q) input: contexts; below them all (or most) words of the documents with labels
     targets: Tensor  # (B, Q) weighted counts of the words to predict
-    scale: Tensor  # (B,) D / (D - k), 0 where nothing is to predict
+    scale: Tensor  # (B,) D / (D - k), 0 where there is nothing to predict
     features: Tensor  # (B, F)
     known: Tensor  # (K,) numbers of the documents with labels
     labels: Tensor  # (K, C) 0 or 1
-    n_all: int  # documents of the whole minibatch, of which these may be a part
-    first: int  # number of the first of these
+    n_all: int  # documents of the whole minibatch; these may be only a part
+    first: int  # position of the first of these in the minibatch
 
     def to(self, device: str) -> Minibatch:
-        """The same on a device."""
+        """Move the tensors to a device."""
         moved = {name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor)}
         return replace(self, **moved)  # type: ignore[arg-type]
 
@@ -111,10 +111,10 @@ def split_documents(
     tags_only: np.ndarray | None = None,
     first: int = 0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Split documents at random: input (B, Q) and `n_more` rows of zeros, targets (B, Q), and D / (D - k), (B,).
+    """Split documents at random: return input (B + `n_more`, Q), targets (B, Q), and D / (D - k), (B,).
 
-    If pictures come first, the documents `tags_only` (B,) have no visual words in their context.  Documents that are a
-    part of a minibatch, from number `first` on, are split as among all.
+    The additional rows of the input are 0.  With split=PICTURES_FIRST, the documents `tags_only` (B,) have no visual
+    words in their context.  A part of a minibatch, from position `first`, is split as within the whole.
     """
     n, n_words = X.shape
     drawn = np.empty_like(X.data)
@@ -135,18 +135,18 @@ def split_documents(
 
 
 class DeepTrainer(Trainer):
-    """Minibatch learning of a network.
+    """Minibatch training of a network.
 
     Parameters
     ----------
     network : Network
-        Where to start; it is trained in place.
+        Network to train in place.
     documents : Rows
         With encoded labels.
     inputs : InputOptions
     options : TrainingOptions
     peers : Peers, optional
-        Other processes that learn the same network, from other documents of each minibatch.
+        Other processes that train the same network on other documents of each minibatch.
     """
 
     reads_ahead = True
@@ -159,7 +159,7 @@ class DeepTrainer(Trainer):
         self.documents, self.inputs, self.options = documents, inputs, options
         self.labels = documents.labels
         self.peers = peers or Peers()
-        # W that meets small numbers must become large, so it learns faster.  V is held in check by the words.
+        # Small inputs need a large W, so it learns faster.  V needs no decay: the words keep it in check.
         rate = options.input_scale ** (2 if options.solver == "sgd" else 1)
         rates = {"W.0": rate}
         if options.pretrained:
@@ -173,18 +173,17 @@ class DeepTrainer(Trainer):
     def load(self, documents: np.ndarray, seed: int) -> tuple[Minibatch, int]:
         """Read and split documents; runs in the background.
 
-        Of a minibatch that is shared, only this process's part is made ready, with the random numbers that it would
-        have in one process.
+        Of a shared minibatch, only this process's part is prepared, with the same random numbers as in one process.
         """
         part = self.peers.part(len(documents))
         labels = self.labels[documents]
         known = np.flatnonzero(labels.known) if labels.indicator.shape[1] else np.zeros(0, np.int64)
         dropped = None
-        if known.size:  # which words are dropped depends on the documents before
+        if known.size:  # word dropout depends on the documents before
             X = self.documents.read(documents)
             tags_only = self.draw_tags_only(X, seed)
-            ours = slice(*np.searchsorted(known, (part.start, part.stop)))
-            dropped, known = self.drop_words(X[known], tags_only[known], seed)[ours], known[ours]
+            in_part = slice(*np.searchsorted(known, (part.start, part.stop)))
+            dropped, known = self.drop_words(X[known], tags_only[known], seed)[in_part], known[in_part]
             if self.peers.size > 1:
                 X, tags_only = X[part], tags_only[part]
         else:
@@ -200,9 +199,9 @@ class DeepTrainer(Trainer):
         return Minibatch(*tensors, len(documents), part.start), seed  # type: ignore[call-arg, arg-type]
 
     def draw_tags_only(self, X: sparse.csr_array, seed: int, first: int = 0) -> np.ndarray:
-        """Documents of which only the tags are given: a quarter of those that have some, if pictures come first.
+        """Draw the documents that lose their visual words: a quarter of the tagged ones, with split=PICTURES_FIRST.
 
-        They are those of a minibatch from number `first` on.
+        X holds the documents of a minibatch from position `first`.
         """
         if self.options.split != PICTURES_FIRST:
             return np.zeros(X.shape[0], bool)
@@ -211,31 +210,31 @@ class DeepTrainer(Trainer):
         return tags & (drawn < _TAGS_ONLY)
 
     def drop_words(self, X: sparse.csr_array, tags_only: np.ndarray, seed: int) -> sparse.csr_array:
-        """Documents of which some words (all occurrences of them) are left out at random.
+        """Leave out random words (with all their occurrences) of documents.
 
-        If pictures come first, half of the documents lose all annotation words, as new pictures have none, and those
-        with `tags_only` all visual words, as when one looks for pictures by tags.
+        With split=PICTURES_FIRST, half of the documents lose all annotation words, as new pictures have none, and those
+        in `tags_only` lose all visual words, as in a search by tags.
         """
         if not self.options.word_dropout and self.options.split != PICTURES_FIRST:
             return X
         rng = np.random.default_rng([seed, 1])
-        kept = rng.random(X.nnz) >= self.options.word_dropout
+        is_kept = rng.random(X.nnz) >= self.options.word_dropout
         if self.options.split == PICTURES_FIRST:
-            visual = X.indices < X.shape[1] - self.inputs.n_annotation_words
-            words = np.diff(X.indptr)
-            without_tags = np.repeat((rng.random(X.shape[0]) < _WITHOUT_TAGS) & ~tags_only, words)
-            kept &= np.where(visual, ~np.repeat(tags_only, words), ~without_tags)
-        return sparse.csr_array((X.data * kept, X.indices, X.indptr), shape=X.shape)
+            is_visual = X.indices < X.shape[1] - self.inputs.n_annotation_words
+            n_entries = np.diff(X.indptr)
+            without_tags = np.repeat((rng.random(X.shape[0]) < _WITHOUT_TAGS) & ~tags_only, n_entries)
+            is_kept &= np.where(is_visual, ~np.repeat(tags_only, n_entries), ~without_tags)
+        return sparse.csr_array((X.data * is_kept, X.indices, X.indptr), shape=X.shape)
 
     def learn(self, minibatch: Minibatch, seed: int) -> tuple[float, float]:
-        """One step; the sums of the estimated -log p(v) and of -log p(y | v) before it."""
+        """Do one step; return the sums of the estimated -log p(v) and of -log p(y | v) before it."""
         with torch_threads(self.options.n_jobs):
             self.network.zero_grad(set_to_none=True)
             nll, class_loss = self.losses(minibatch.to(self.options.device), seed)
             loss = (class_loss + self.options.generative * nll) / minibatch.n_all
-            if loss.requires_grad:  # not, if there is neither a word nor a class to learn
+            if loss.requires_grad:  # False if there is neither a word nor a class to learn
                 loss.backward()
-            # A parameter that had no part in the loss still has an average to keep.
+            # Parameters without a gradient still need one for their averages.
             for parameter in self.network.parameters():
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
@@ -246,7 +245,7 @@ class DeepTrainer(Trainer):
         return float(sums[0]), float(sums[1])
 
     def losses(self, minibatch: Minibatch, seed: int) -> tuple[Tensor, Tensor]:
-        """Sums over the documents of the estimated -log p(v) and of -log p(y | v)."""
+        """Return the sums over documents of the estimated -log p(v) and of -log p(y | v)."""
         n = len(minibatch.scale)
         supervised = len(minibatch.known) > 0
         # One pass for the words (the first n rows) and for the classes.
@@ -264,7 +263,7 @@ class DeepTrainer(Trainer):
         return nll, class_loss
 
     def masks(self, n: int, seed: int, part: slice = slice(None)) -> list[Tensor] | None:
-        """Dropout: for each layer and document (B, H) 0, or 1 / share of units kept; those of a part of `n`."""
+        """Draw dropout masks (B, H) of each layer, 0 or 1 / share of units kept, for a part of `n` documents."""
         if not self.options.dropout:
             return None
         keep = 1 - self.options.dropout
@@ -275,17 +274,17 @@ class DeepTrainer(Trainer):
         ]
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """The parameters to be used: the averages, where there are any."""
-        used = self.solver.used()
+        """Return a copy of the averages, or without averaging of the parameters."""
+        solver_tensors = self.solver.used()
         return {
-            name: used.get(name, tensor).detach().cpu().numpy().copy()
+            name: solver_tensors.get(name, tensor).detach().cpu().numpy().copy()
             for name, tensor in self.network.named_parameters()
         }
 
     def state(self) -> dict[str, Any]:
-        """All that is needed to go on from here."""
+        """Return the state from which training can be resumed."""
         return self.solver.state()
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` returned."""
+        """Continue from a `state`."""
         self.solver.resume(state)

@@ -21,8 +21,8 @@ class DocNADE(ShallowModel):
     """Document neural autoregressive distribution estimator.
 
     Models a bag of words as the product of p(v_i | the words before it), each from a hidden layer that sums the
-    weights of those words.  The words' order is drawn afresh at every visit.  The hidden layer of the whole document is
-    its representation (`transform`): one matrix product, no inference.
+    weights of those words.  The order of the words is drawn anew at every visit.  The hidden layer of the whole
+    document is its representation (`transform`): one matrix product, no inference.
 
     Parameters
     ----------
@@ -30,44 +30,44 @@ class DocNADE(ShallowModel):
         Number of hidden units (topics), H.
     output : {"tree", "softmax"}, default="tree"
         How p(v_i | ...) is computed: by left/right decisions in a binary tree of words, O(log Q) per word, or by a
-        softmax over all words.  The softmax fits better and can use a GPU; the tree is faster, the more so
-        the larger the vocabulary (see the table in the README).
+        softmax over all words.  The softmax fits better and can use a GPU; the tree is faster, especially
+        with a large vocabulary (see the table in the README).
     activation : {"relu", "tanh", "sigmoid"}, default="tanh"
         g.
     max_iter : int, default=200
-        Largest number of passes over the documents.
+        Maximum number of passes over the documents.
     batch_size : int or "auto", default="auto"
         Documents per step.  "auto" is 100, and fewer in a small collection (n_documents / 12, but at least 8).
     solver : {"adam", "sgd"}, default="adam"
         With ``solver="sgd", batch_size=1`` each document is a step of plain gradient descent, as in the paper.
     learning_rate : float or "auto", default="auto"
-        0.0003 for Adam (with which W learns ten times as fast as the rest) and 0.05 for SGD, in units of the loss a
+        0.0003 for Adam (with which W learns ten times as fast as the rest) and 0.05 for SGD, in units of the loss per
         word.
     n_annotation_words : int, default=0
-        So many of the last columns of X are annotation words (tags).
+        Number of annotation words (tags), which are the last columns of X.
     dropout : float, default=0.4
-        Share of hidden units left out for a document while training.
+        Share of hidden units left out per document while training.
     averaging : float or None, default=0.998
-        Decay per step of the exponential average of the parameters that is used in the end; None: no average.
+        Decay per step of the exponential average of the parameters, which becomes the model; None: no average.
     smoothing : float or "auto", default="auto"
-        Share of what is to be predicted that goes to the words' overall frequencies, while training.  "auto" is
-        2 * n_words / number of words in X, and at most 0.3: next to nothing, unless the collection is tiny (0 in
+        Share of the training targets that goes to the words' overall frequencies.  "auto" is
+        2 * n_words / number of words in X, at most 0.3: negligible, unless the collection is tiny (0 in
         `partial_fit`).
     validation_fraction : float or None, default=0.1
-        Share of the documents held out; training stops when they get no more likely, and the best parameters are
-        kept.  None: train on all documents for `max_iter` passes.
+        Share of the documents held out; training stops when their likelihood no longer improves, and the best
+        parameters are kept.  None: train on all documents for `max_iter` passes.
     n_iter_no_change : int, default=10
-        Passes without a better held-out likelihood before stopping.
+        Number of passes without a better held-out likelihood before stopping.
     random_state : int, RandomState instance or None, default=None
         The same number gives the same model, bit for bit, for the same `n_jobs`.
     n_jobs : int or None, default=None
-        Threads; None is 1, -1 all processors.
+        Number of threads; None is 1, -1 all processors.
     device : str, default="cpu"
-        Where the softmax output is trained, as torch names it.
+        Device on which the softmax output is trained, as torch names it.
     warm_start : bool, default=False
-        Whether `fit` starts from the parameters that the last fit kept.
+        Whether `fit` starts from the parameters of the last fit.
     verbose : int, default=0
-        1: a progress bar; 2: a line each pass.
+        1: a progress bar; 2: one line per pass.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class DocNADE(ShallowModel):
     hidden_intercept_ : ndarray of shape (n_components,)
         c.
     output_coef_ : ndarray of shape (n_words - 1, n_components), or (n_words, n_components) for softmax
-        V: a row for each inner node of the tree, or for each word.
+        V: one row per inner node of the tree, or per word.
     output_intercept_ : ndarray
         b, in the same order.
     tree_ : WordTree or None
@@ -84,13 +84,13 @@ class DocNADE(ShallowModel):
     mean_length_ : float
         Mean number of words of the training documents.
     n_iter_ : int
-        Number of passes done.
+        Number of completed passes.
     stop_reason_ : {"max_iter", "converged", "time", "interrupted"}
-        Why training ended; "converged": the held-out score got no better.
+        Why training ended; "converged": the held-out score no longer improved.
     history_ : dict of lists
-        For each pass "nll" (-log p per word, in training), "class_loss", "validation_score" and "seconds".
+        Per pass: "nll" (-log p per word, in training), "class_loss", "validation_score" and "seconds".
     best_validation_score_ : float or None
-        Held-out mean log-likelihood per word of the parameters that were kept.
+        Held-out mean log-likelihood per word of the best parameters.
 
     References
     ----------
@@ -112,7 +112,7 @@ class DocNADE(ShallowModel):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, *, X_val: Any = None, run: Run | None = None) -> DocNADE:
-        """Learn from documents.
+        """Fit the model to documents.
 
         Parameters
         ----------
@@ -120,9 +120,9 @@ class DocNADE(ShallowModel):
             Counts: whole numbers from 0 on.
         y : ignored
         X_val : like X, optional
-            Documents to stop on, instead of a fraction of X.
+            Held-out documents for early stopping, instead of a fraction of X.
         run : Run, optional
-            What belongs to this fit and not to the model: checkpoints, a time limit, what Ctrl-C does.
+            Settings of this fit: checkpoints, a time limit, the effect of Ctrl-C.
 
         Returns
         -------
@@ -133,7 +133,7 @@ class DocNADE(ShallowModel):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> DocNADE:
-        """Learn from documents in one pass, going on from the calls before.
+        """Train for one pass over documents, continuing from earlier calls.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class DocNADE(ShallowModel):
         return self
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood per word; larger is better.
+        """Return the mean log-likelihood per word; larger is better.
 
         Parameters
         ----------
@@ -173,14 +173,14 @@ class SupDocNADE(SupervisedMixin, ShallowModel):
     Parameters
     ----------
     generative_weight : float, default=1.0
-        Weight of the words against the class.  The paper's lambda, on the sum over words, is
+        Weight of the words relative to the class.  The paper's lambda, on the sum over words, is
         ``generative_weight / mean_length_``; the authors' 0.25 is 0.25 here.
     n_components, output, activation, max_iter, batch_size, solver, learning_rate, n_annotation_words
         See `DocNADE`.
     dropout, averaging, smoothing, random_state, n_jobs, device, warm_start, verbose
         See `DocNADE`.
     validation_fraction, n_iter_no_change
-        See `DocNADE`; training stops on the class loss of the held-out documents.
+        See `DocNADE`; early stopping uses the class loss of the held-out documents.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ class SupDocNADE(SupervisedMixin, ShallowModel):
     stop_reason_
         See `DocNADE`.
     best_validation_score_ : float or None
-        Minus the held-out class loss of the parameters that were kept.
+        Minus the held-out class loss of the best parameters.
 
     Examples
     --------
@@ -220,18 +220,18 @@ class SupDocNADE(SupervisedMixin, ShallowModel):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, *, X_val: Any = None, y_val: Any = None, run: Run | None = None) -> SupDocNADE:
-        """Learn from documents and their classes.
+        """Fit the model to documents and their classes.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts: whole numbers from 0 on.
         y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
-            A class for each document, or several.  Rows with None or NaN are unlabelled: they teach the words only.
+            One class per document, or several.  Rows with None or NaN are unlabelled: only their words are learnt.
         X_val, y_val : like X and y, optional
-            Documents and classes to stop on, instead of a fraction of X.
+            Held-out documents and classes for early stopping, instead of a fraction of X.
         run : Run, optional
-            What belongs to this fit and not to the model: checkpoints, a time limit, what Ctrl-C does.
+            Settings of this fit: checkpoints, a time limit, the effect of Ctrl-C.
 
         Returns
         -------
@@ -242,7 +242,7 @@ class SupDocNADE(SupervisedMixin, ShallowModel):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> SupDocNADE:
-        """Learn from documents and their classes in one pass, going on from the calls before.
+        """Train for one pass over documents and their classes, continuing from earlier calls.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ class SupDocNADE(SupervisedMixin, ShallowModel):
         y : array-like of shape (n_documents,), or 0/1 matrix of shape (n_documents, n_classes)
             Classes; None or NaN for unlabelled.
         classes : array-like, optional
-            All classes that will ever come.  Needed in the first call, unless its y has them all.
+            All classes of all calls.  Needed in the first call, unless its y has all of them.
 
         Returns
         -------
@@ -265,14 +265,14 @@ class SupDocNADE(SupervisedMixin, ShallowModel):
         self.coef_, self.intercept_ = theta.U, theta.d
 
     def _validation_score(self, theta: Theta, held_out: Rows, seed: int) -> float:
-        """Larger is better: minus the class loss of the held-out documents."""
-        return self._goodness(self._class_proba(theta, held_out), held_out.labels.indicator)
+        """Return minus the class loss of the held-out documents."""
+        return self._proba_score(self._class_proba(theta, held_out), held_out.labels.indicator)
 
     def _class_proba(self, theta: Theta, documents: Rows) -> np.ndarray:
         return self._proba_of(self._represent(theta, documents), theta.U, theta.d)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """p(y | v) of each class.
+        """Return p(y | v) of each class.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class SupDocNADE(SupervisedMixin, ShallowModel):
         return self._class_proba(self._theta(), self._check_X(X, reset=False))
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each document, or a 0/1 matrix of the classes above one half.
+        """Return the most probable class of each document, or a 0/1 matrix of the classes above one half.
 
         Parameters
         ----------

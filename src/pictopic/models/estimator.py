@@ -1,4 +1,4 @@
-"""What the four estimators share: options, random numbers, classes, what training leaves behind, and files."""
+"""Common base of the four estimators: options, random numbers, classes, results of training, files."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ from pictopic.models.training import Outcome, Trainer
 if TYPE_CHECKING:
     from pictopic.models.checkpoint import Checkpoint
 
-_LEAST_STEPS = 12  # of an epoch, unless its batches become too small
-_LEAST_BATCH = 8
+_MIN_STEPS = 12  # per epoch, unless batches become too small
+_MIN_BATCH = 8
 
 
 class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the estimators; see `DocNADE` and `DeepDocNADE` for the options.
 
     A subclass declares the options that it adds, or whose defaults it changes, and passes the others on:
-    ``def __init__(self, *, smoothing="auto", **options)``.  Its signature shows all of them, so that scikit-learn finds
-    them there.
+    ``def __init__(self, *, smoothing="auto", **options)``.  Its signature lists all of them, as scikit-learn expects.
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -56,15 +55,15 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
-    # Options that do not change what a run computes, or only how long it goes on: not part of a checkpoint's identity.
+    # Options that do not change what a run computes, or only its length: not part of a checkpoint's identity.
     _FREE_OPTIONS: ClassVar[frozenset[str]] = frozenset(
         {"max_iter", "n_iter_no_change", "verbose", "warm_start", "init", "random_state", "n_jobs"}
     )
-    _LEARNING_RATES: ClassVar[dict[str, float]]  # what "auto" is for each solver
-    _LARGEST_BATCH: ClassVar[int]  # what "auto" is at most
+    _LEARNING_RATES: ClassVar[dict[str, float]]  # value of "auto" for each solver
+    _LARGEST_BATCH: ClassVar[int]  # upper limit of "auto"
     _zero_biases: ClassVar[bool] = False  # whether the output biases b start at zero instead of the words' frequencies
 
-    # What `partial_fit` goes on from: the solver's memory and its random numbers.
+    # State that `partial_fit` continues from: the solver's memory and its random numbers.
     _solver_state: dict[str, Any] | None = None
     _solver_rng: np.random.RandomState | None = None
     n_iter_: int
@@ -134,55 +133,55 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self._LEARNING_RATES[self.solver] if self.learning_rate == "auto" else self.learning_rate
 
     def _batch_size(self, n_documents: int) -> int:
-        """Documents per step."""
+        """Return the number of documents per step."""
         if self.batch_size != "auto":
             return self.batch_size
-        return min(self._LARGEST_BATCH, max(_LEAST_BATCH, n_documents // _LEAST_STEPS))
+        return min(self._LARGEST_BATCH, max(_MIN_BATCH, n_documents // _MIN_STEPS))
 
     def _generative_weight(self) -> float:
         return 1.0
 
-    # Whether it is trained to predict tags from pictures, and knows nothing of how probable visual words are.
+    # Whether the model predicts tags from pictures and does not model the probability of visual words.
     predicts_tags_only = False
 
     # ---- input -------------------------------------------------------------------------------------------------------
 
     def _check_X(self, X: Any, global_features: Any = None, *, reset: bool) -> Rows:
-        """X with its global features, checked."""
+        """Check X and its global features."""
         return check_rows(self, X, global_features, reset=reset)
 
     def _check(self, X: Any, y: Any, global_features: Any = None, *, reset: bool, classes: Any = None) -> Rows:
-        """X with its global features and encoded classes, checked; without classes here."""
+        """Check X with its global features and encode y; here without classes."""
         rows = self._check_X(X, global_features, reset=reset)
         return rows.with_labels(no_labels(len(rows)))
 
     # ---- training ----------------------------------------------------------------------------------------------------
 
     def _fit_rows(self, documents: Rows, held_out: Rows | None, run: Run | None) -> Any:
-        """Train on documents; stop on those held out, by default a fraction of them."""
+        """Train on documents, with early stopping on those held out, by default a fraction."""
         run = run or Run()
         random_state = self._run_random_state(run)
         if held_out is None:
             rng = check_random_state(random_state)
-            rows, others = split_held_out(documents.labels, self.validation_fraction, rng)
-            documents, held_out = documents[rows], documents[others]
+            train_rows, held_out_rows = split_held_out(documents.labels, self.validation_fraction, rng)
+            documents, held_out = documents[train_rows], documents[held_out_rows]
         self._fit(documents, self._usable(held_out), run, random_state)
         return self
 
     def _usable(self, held_out: Rows) -> Rows | None:
-        """Held-out documents that can be scored; None: there are none."""
+        """Return the held-out documents that can be scored, or None."""
         return held_out if any(held_out.read(chunk).nnz for chunk in held_out.chunks()) else None
 
     def _run_random_state(self, run: Run) -> Any:
-        """Where all random numbers of a fit come from."""
+        """Return the seed or generator of all random numbers of a fit."""
         raise NotImplementedError
 
     def _fit(self, documents: Rows, held_out: Rows | None, run: Run, random_state: Any) -> None:
-        """Train until `max_iter`, or until the held-out documents are predicted no better."""
+        """Train until `max_iter`, or until the held-out score no longer improves."""
         raise NotImplementedError
 
     def _drawn_seed(self, checkpoint: Checkpoint | None) -> int:
-        """A seed from `random_state`; without a number there, that of the run to resume, if there is one."""
+        """Return a seed from `random_state`; if that is not a number, the seed of the run to resume, if any."""
         if checkpoint is not None and not isinstance(self.random_state, Integral):
             state = checkpoint.peek()
             if state is not None:
@@ -190,7 +189,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return int(check_random_state(self.random_state).randint(2**31))
 
     def _identity(self, seed: int, fingerprint: str, held_out_fingerprint: str | None) -> str:
-        """What decides the result of a run, as JSON."""
+        """Return everything that determines the result of a run, as JSON."""
         from pictopic.models.persistence import plain
 
         options = sorted(self.get_params(deep=False).items())
@@ -204,7 +203,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         })  # fmt: skip
 
     def _start(self) -> dict[str, np.ndarray]:
-        """The parameters that training starts from."""
+        """Return the parameters that training starts from."""
         raise NotImplementedError
 
     def _set_theta(self, theta: Any) -> None:
@@ -212,7 +211,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         raise NotImplementedError
 
     def _keep(self, outcome: Outcome, fingerprint: str) -> None:
-        """Keep the result of `fit`."""
+        """Store the result of `fit`."""
         self._set_theta(outcome.theta)
         self._solver_state = None
         self.n_iter_ = outcome.n_iter
@@ -222,7 +221,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.data_fingerprint_ = fingerprint
 
     def _keep_pass(self, outcome: Outcome, trainer: Trainer, rng: np.random.RandomState, fingerprint: str) -> None:
-        """Keep the result of one `partial_fit`, and what the next one needs."""
+        """Store the result of one `partial_fit`, and the state that the next one needs."""
         self._set_theta(outcome.theta)
         self._solver_state, self._solver_rng = trainer.state(), rng
         self.n_iter_ = getattr(self, "n_iter_", 0) + 1
@@ -241,7 +240,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Parameters
         ----------
         folder : path
-            Made if it does not exist; a model that is there already is replaced as a whole.
+            Created if missing; an existing model is replaced as a whole.
         """
         from pictopic.models.persistence import save
 
@@ -250,7 +249,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
 
 class SupervisedMixin(ClassifierMixin):
-    """Classes: their encoding, their probabilities from a hidden layer, and how good those are."""
+    """Classes of a model: encoding, probabilities from a hidden layer, and validation scores."""
 
     classes_: np.ndarray
     multi_label_: bool
@@ -274,38 +273,40 @@ class SupervisedMixin(ClassifierMixin):
         return held_out[labelled] if labelled.size else None
 
     def _check_y(self, y: Any, n_documents: int, *, reset: bool, classes: Any = None) -> Labels:
-        """Labels of documents; with `reset`, the classes are learnt from them or taken from `classes`."""
+        """Encode labels; with `reset`, the classes are learnt from them or taken from `classes`."""
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
         known = np.unique(classes) if reset and classes is not None else None if reset else self.classes_
-        labels, found, multi_label = encode_labels(y, n_documents, known)
+        labels, fitted_classes, multi_label = encode_labels(y, n_documents, known)
         if reset:
-            if len(found) < 2:
-                raise ValueError(f"y must have at least two classes, but has {len(found)} class: {found.tolist()}")
-            self.classes_, self.multi_label_ = found, multi_label
+            if len(fitted_classes) < 2:
+                raise ValueError(
+                    f"y must have at least two classes, but has {len(fitted_classes)} class: {fitted_classes.tolist()}"
+                )
+            self.classes_, self.multi_label_ = fitted_classes, multi_label
         elif multi_label != self.multi_label_:
             raise ValueError("y must be one label per row or a 0/1 matrix, as it was when the model was first fitted")
         return labels
 
     def _proba_of(self, h: np.ndarray, U: np.ndarray, d: np.ndarray) -> np.ndarray:
-        """p(y | v) from hidden layers; in float64, so that a row's value does not depend on the rows beside it."""
+        """Return p(y | v) from hidden layers; in float64, so that a row does not depend on the other rows."""
         scores = h.astype(np.float64) @ U.astype(np.float64).T + d
         return expit(scores) if self.multi_label_ else softmax(scores, axis=1)
 
     def _classes_from(self, p: np.ndarray) -> np.ndarray:
-        """The most probable classes, or a 0/1 matrix of those above one half."""
+        """Return the most probable classes, or a 0/1 matrix of those above one half."""
         return (p > 0.5).astype(np.int64) if self.multi_label_ else self.classes_[p.argmax(axis=1)]
 
-    def _goodness(self, p: np.ndarray, indicator: np.ndarray, metric: str = "loss") -> float:
-        """How good probabilities are, larger is better: minus the class loss, accuracy, or mean average precision."""
+    def _proba_score(self, p: np.ndarray, indicator: np.ndarray, metric: str = "loss") -> float:
+        """Score probabilities, larger is better: minus the class loss, accuracy, or mean average precision."""
         y = indicator.astype(bool)
         if metric == "accuracy":
             if self.multi_label_:
                 return float(((p > 0.5) == y).mean())
             return float(y[np.arange(len(y)), p.argmax(axis=1)].mean())
         if metric == "map":
-            some = y.any(axis=0)
-            return float(np.mean([average_precision_score(y[:, k], p[:, k]) for k in np.flatnonzero(some)]))
+            occurs = y.any(axis=0)
+            return float(np.mean([average_precision_score(y[:, k], p[:, k]) for k in np.flatnonzero(occurs)]))
         tiny = 1e-12
         losses = -np.log(np.maximum(p[y], tiny)).sum()
         if self.multi_label_:
@@ -314,18 +315,18 @@ class SupervisedMixin(ClassifierMixin):
 
 
 def _with_inherited_options(cls: type) -> inspect.Signature:
-    """Signature of a class' ``__init__`` in which ``**options`` are replaced by what the class above it takes."""
+    """Return the signature of ``__init__`` with ``**options`` replaced by the options of the base class."""
     signature = inspect.signature(cls.__init__)  # type: ignore[misc]
     passes_on = any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values())
     inherited = dict(inspect.signature(super(cls, cls).__init__).parameters) if passes_on else {}  # type: ignore[arg-type]
-    declared = {name: own for name, own in signature.parameters.items() if own.kind is not own.VAR_KEYWORD}
+    declared = {name: option for name, option in signature.parameters.items() if option.kind is not option.VAR_KEYWORD}
     return signature.replace(parameters=list((inherited | declared).values()))
 
 
 def split_held_out(labels: Labels, fraction: float | None, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-    """Rows to train on and rows to hold out: the same fraction of each class, or of all rows without classes.
+    """Return rows to train on and to hold out: a fraction of each class, or of all rows without classes.
 
-    Numbers are rounded down, so that a class too small to be split stays in training.
+    Numbers are rounded down, so that a class too small to be split stays in the training rows.
     """
     n = len(labels.known)
     if fraction is None:
@@ -343,7 +344,7 @@ def split_held_out(labels: Labels, fraction: float | None, rng: np.random.Random
 
 
 def _digest(arrays: dict[str, np.ndarray]) -> str:
-    """SHA-256 of named arrays."""
+    """Return the SHA-256 of named arrays."""
     digest = hashlib.sha256()
     for name, array in sorted(arrays.items()):
         digest.update(name.encode())

@@ -1,4 +1,4 @@
-"""What estimators read: X and y are checked, y is encoded, and documents are counted through."""
+"""Input of the estimators: checks of X and y, encoding of y, statistics and chunks of documents."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ PICTURES_FIRST = "pictures_first"  # the split in which tags are predicted from 
 
 
 def check_rows(estimator: BaseEstimator, X: Any, global_features: Any = None, *, reset: bool) -> Rows:
-    """X as `Rows`, or a ValueError that says what is wrong with it.
+    """Check X and return it as `Rows`; a ValueError says what is wrong.
 
     Parameters
     ----------
     estimator : estimator
-        Whose input X is; `reset` says whether it learns the number and names of the columns now.
+        Estimator that X is for; with `reset`, it learns the number and names of the columns.
     X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
-        Whole numbers from 0 on, of any numeric type.
+        Non-negative whole numbers of any numeric type.
     global_features : {array-like, memory map, DenseRows} of shape (n_documents, n_features), optional
-        Instead of those that X has.
+        Used instead of those in X.
     reset : bool
 
     Returns
@@ -67,7 +67,7 @@ def _check_shape(estimator: BaseEstimator, shape: tuple[int, int], reset: bool) 
 
 
 def check_sequences(sequences: Iterable[Any], n_words: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sequences of word ids one after the other, and their lengths; or a ValueError that names the wrong one."""
+    """Check sequences of word ids; return them concatenated, and their lengths."""
     arrays = [np.asarray(sequence) for sequence in sequences]
     for row, array in enumerate(arrays):
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
@@ -79,7 +79,7 @@ def check_sequences(sequences: Iterable[Any], n_words: int) -> tuple[np.ndarray,
 
 
 def check_columns(columns: Any, n_words: int) -> np.ndarray | None:
-    """Column numbers as an array, or a ValueError; None stays None."""
+    """Check column numbers and return them as an array; None stays None."""
     if columns is None:
         return None
     columns = np.asarray(columns)
@@ -92,13 +92,13 @@ def check_columns(columns: Any, n_words: int) -> np.ndarray | None:
 
 
 def document_lengths(X: sparse.csr_array) -> np.ndarray:
-    """Number of words of each document, D."""
+    """Return the number of words of each document, D."""
     return np.asarray(X.sum(axis=1, dtype=np.int64)).ravel()
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Classes of documents, encoded."""
+    """Encoded classes of documents."""
 
     indicator: np.ndarray  # (n, C) uint8: 1 where the document has the class
     known: np.ndarray  # (n,) False where the document is unlabelled
@@ -111,12 +111,12 @@ class Labels:
 
 
 def no_labels(n_documents: int) -> Labels:
-    """Labels of documents without classes."""
+    """Return the labels of documents without classes."""
     return Labels(np.zeros((n_documents, 0), np.uint8), np.zeros(n_documents, bool))
 
 
 def encode_labels(y: Any, n_documents: int, classes: np.ndarray | None = None) -> tuple[Labels, np.ndarray, bool]:
-    """Encode y.
+    """Encode y as a 0/1 matrix.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def encode_labels(y: Any, n_documents: int, classes: np.ndarray | None = None) -
     n_documents : int
         Number of rows of X.
     classes : ndarray, optional
-        The classes, when they are known already; a label outside them is an error.
+        Known classes; any other label is an error.
 
     Returns
     -------
@@ -149,18 +149,18 @@ def encode_labels(y: Any, n_documents: int, classes: np.ndarray | None = None) -
     y = column_or_1d(y, warn=True)
     _check_length(y, n_documents)
     known = ~_missing(y)
-    # Without the missing ones, integers that had to become float are integers again.
-    given = np.array(y[known].tolist()) if y.dtype == object or y.dtype.kind == "f" else y[known]
-    check_classification_targets(given)
-    if given.dtype.kind == "f":
-        given = given.astype(np.int64) if not known.all() else given
+    # Without the missing labels, integers that had become float are integers again.
+    known_labels = np.array(y[known].tolist()) if y.dtype == object or y.dtype.kind == "f" else y[known]
+    check_classification_targets(known_labels)
+    if known_labels.dtype.kind == "f":
+        known_labels = known_labels.astype(np.int64) if not known.all() else known_labels
     if classes is None:
-        classes = np.unique(given)
-    codes = np.searchsorted(classes, given)
-    wrong = np.flatnonzero(classes[np.minimum(codes, len(classes) - 1)] != given)
+        classes = np.unique(known_labels)
+    codes = np.searchsorted(classes, known_labels)
+    wrong = np.flatnonzero(classes[np.minimum(codes, len(classes) - 1)] != known_labels)
     if wrong.size:
         row = np.flatnonzero(known)[wrong[0]]
-        raise ValueError(f"y has a class that was not there before in row {row}: {given[wrong[0]].item()!r}")
+        raise ValueError(f"y has a class that the model does not know in row {row}: {known_labels[wrong[0]].item()!r}")
     indicator = np.zeros((n_documents, len(classes)), np.uint8)
     indicator[np.flatnonzero(known), codes] = 1
     return Labels(indicator, known), classes, False
@@ -175,18 +175,18 @@ def _encode_matrix(y: np.ndarray, n_documents: int, classes: np.ndarray | None) 
         raise ValueError(
             f"y has both known and missing labels in row {partly[0]}; a row is labelled in full or not at all"
         )
-    given = np.asarray(y[known].tolist() if y.dtype == object else y[known]).reshape(-1, y.shape[1])
+    known_labels = np.asarray(y[known].tolist() if y.dtype == object else y[known]).reshape(-1, y.shape[1])
     if (
-        given.size
-        and type_of_target(given) not in ("multilabel-indicator", "binary")
-        and not np.isin(given, (0, 1)).all()
+        known_labels.size
+        and type_of_target(known_labels) not in ("multilabel-indicator", "binary")
+        and not np.isin(known_labels, (0, 1)).all()
     ):
-        check_classification_targets(given)
+        check_classification_targets(known_labels)
         raise ValueError("y has several columns, so it must be a 0/1 matrix with a column for each class")
     if classes is not None and len(classes) != y.shape[1]:
         raise ValueError(f"y has {y.shape[1]} columns, but the model has {len(classes)} classes")
     indicator = np.zeros((n_documents, y.shape[1]), np.uint8)
-    indicator[known] = given
+    indicator[known] = known_labels
     return Labels(indicator, known), np.arange(y.shape[1]), True
 
 
@@ -205,18 +205,18 @@ def _check_length(y: np.ndarray, n_documents: int) -> None:
 
 @dataclass
 class Statistics:
-    """Statistics of documents, from one pass over them."""
+    """Statistics of documents."""
 
     word_counts: np.ndarray  # (Q,)
     squares: np.ndarray  # (Q,) sum over the documents of the squared count
     mean_length: float
-    feature_mean: np.ndarray  # (F,), of those that are not missing
+    feature_mean: np.ndarray  # (F,) of the values that are not missing
     feature_scale: np.ndarray  # (F,) standard deviation, 1 where a feature is constant
     fingerprint: str  # SHA-256 of everything
 
 
 def summarize(documents: Rows) -> Statistics:
-    """Read the documents once."""
+    """Compute the statistics in one pass over the documents."""
     labels = documents.labels
     digest = hashlib.sha256(repr((len(documents), documents.shape[1])).encode())
     word_counts = np.zeros(documents.shape[1], np.int64)
@@ -245,18 +245,18 @@ def summarize(documents: Rows) -> Statistics:
 
 
 def _add_moments(number, mean, squares, f: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Number, mean and squared deviations of each column with the rows `f` added (Chan's pairwise update)."""
-    there = ~np.isnan(f)
-    n = there.sum(axis=0)
-    m = np.where(there, f, 0.0).sum(axis=0) / np.maximum(n, 1)
-    s = (np.where(there, f - m, 0.0) ** 2).sum(axis=0)
+    """Add the rows `f` to number, mean and squared deviations of each column (Chan's pairwise update)."""
+    is_known = ~np.isnan(f)
+    n = is_known.sum(axis=0)
+    m = np.where(is_known, f, 0.0).sum(axis=0) / np.maximum(n, 1)
+    s = (np.where(is_known, f - m, 0.0) ** 2).sum(axis=0)
     total = np.maximum(number + n, 1)
     delta = m - mean
     return number + n, mean + delta * n / total, squares + s + delta**2 * number * n / total
 
 
 def chunks(lengths: np.ndarray, size: int) -> Iterator[tuple[int, int]]:
-    """Ranges ``first, last`` of documents with at most `size` words together (or one document, if it has more).
+    """Yield ranges ``first, last`` of documents with at most `size` words in all, or of one longer document.
 
     Examples
     --------
@@ -275,7 +275,7 @@ def chunks(lengths: np.ndarray, size: int) -> Iterator[tuple[int, int]]:
 
 
 def in_parts(n: int, n_jobs: int, run: Callable[[int, int], None], pool: ThreadPoolExecutor | None = None) -> None:
-    """Call ``run(first, last)`` for `n_jobs` equal parts of 0..n-1, each in a thread of its own."""
+    """Call ``run(first, last)`` for `n_jobs` equal parts of 0..n-1, each in its own thread."""
     n_jobs = max(1, min(n_jobs, n))
     if n_jobs == 1:
         run(0, n)
@@ -284,5 +284,5 @@ def in_parts(n: int, n_jobs: int, run: Callable[[int, int], None], pool: ThreadP
     if pool is not None:
         list(pool.map(run, cuts[:-1], cuts[1:]))
         return
-    with ThreadPoolExecutor(n_jobs) as own:
-        list(own.map(run, cuts[:-1], cuts[1:]))
+    with ThreadPoolExecutor(n_jobs) as threads:
+        list(threads.map(run, cuts[:-1], cuts[1:]))

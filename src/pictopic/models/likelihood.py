@@ -1,4 +1,4 @@
-"""Likelihood, perplexity and next-word probabilities: what a fitted model says of how probable words are."""
+"""Likelihood, perplexity and next-word probabilities under a fitted model."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:  # the tree's models never load torch
     from pictopic.models.network import Network
     from pictopic.models.tree import WordTree
 
-_SCORE_POSITIONS = 32  # positions that `score` looks at in a longer document
+_SCORE_POSITIONS = 32  # positions of a longer document that `score` samples
 
 
 def perplexity_of(losses: np.ndarray, lengths: np.ndarray, per: str) -> float:
-    """Perplexity of documents from -log p(v) and their numbers of words; see `LikelihoodMixin.perplexity`."""
+    """Return the perplexity of documents from -log p(v) and their lengths; see `LikelihoodMixin.perplexity`."""
     if per not in ("document", "word"):
         raise ValueError(f'per must be "document" or "word", got {per!r}')
-    some = lengths > 0
-    if not some.any():
+    has_words = lengths > 0
+    if not has_words.any():
         raise ValueError("X has no words: every row is empty")
-    if not some.all():
-        empty = int((~some).sum())
-        warnings.warn(f"perplexity leaves out {empty} of {len(lengths)} documents: they are empty", stacklevel=3)
+    if not has_words.all():
+        n_empty = int((~has_words).sum())
+        warnings.warn(f"perplexity leaves out {n_empty} of {len(lengths)} documents: they are empty", stacklevel=3)
     if per == "word":
         return float(np.exp(losses.sum() / lengths.sum()))
-    return float(np.exp(np.mean(losses[some] / lengths[some])))
+    return float(np.exp(np.mean(losses[has_words] / lengths[has_words])))
 
 
 class LikelihoodMixin:
-    """Probabilities of words under a shallow model: one pass over a document gives that of each word."""
+    """Probabilities of words under a shallow model, which scores all words of a document in one pass."""
 
     if TYPE_CHECKING:
         activation: str
@@ -58,16 +58,16 @@ class LikelihoodMixin:
     def log_likelihood(
         self, X: Any, n_orderings: int = 1, random_state: int | np.random.RandomState | None = None
     ) -> np.ndarray:
-        """Log p(v) of each document, exact for the orders of the words that are drawn.
+        """Return log p(v) of each document, exact for random orders of its words.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.
         n_orderings : int, default=1
-            Number of random orders; the mean of their logarithms is returned.
+            Number of random orders, over which log p(v) is averaged.
         random_state : int, RandomState instance or None, default=None
-            Draws the orders.  None: as the model's own `random_state`.
+            Draws the orders.  None: the model's own `random_state`.
 
         Returns
         -------
@@ -80,14 +80,14 @@ class LikelihoodMixin:
         return -np.mean([self._losses(self._theta(), counts, seed) for seed in seeds], axis=0)
 
     def _ordering_seeds(self, n_orderings: int, random_state: Any) -> list[int]:
-        """A seed for each order of the words."""
+        """Return one seed per order of the words."""
         if n_orderings < 1:
             raise ValueError(f"n_orderings must be at least 1, got {n_orderings}")
         rng = check_random_state(self.random_state if random_state is None else random_state)
         return rng.randint(2**31, size=n_orderings).tolist()
 
     def _losses(self, theta: Theta, X: sparse.csr_array, seed: int) -> np.ndarray:
-        """-log p of each document, in one random order."""
+        """Return -log p of each document, in one random order."""
         if self.tree_ is not None:
             from pictopic.models.tree_output import count_losses
 
@@ -97,12 +97,12 @@ class LikelihoodMixin:
         return softmax_losses(theta, X, self.activation, self._n_jobs(), self.device, seed)
 
     def sequence_log_likelihood(self, sequences: Iterable[Any]) -> np.ndarray:
-        """Log p of sequences of words, exactly in the order given.
+        """Return log p of sequences of words, exactly in the given order.
 
         Parameters
         ----------
         sequences : list of array-like of int
-            Word ids, columns of X.
+            Word ids, which are column numbers of X.
 
         Returns
         -------
@@ -126,12 +126,12 @@ class LikelihoodMixin:
         n_orderings: int = 1,
         random_state: int | np.random.RandomState | None = None,
     ) -> float:
-        """How many equally likely words the model hesitates between, on average; smaller is better.
+        """Return the perplexity: the number of equally likely words with the same entropy.  Smaller is better.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
-            Counts.  Empty documents are left out, with a warning that counts them.
+            Counts.  Empty documents are left out, with a warning.
         per : {"document", "word"}, default="document"
             "document": exp of the mean over documents of -log p(v) / length, as in the literature on DocNADE;
             "word": exp of the total of -log p(v) over the total number of words.
@@ -148,15 +148,15 @@ class LikelihoodMixin:
         return perplexity_of(losses, document_lengths(documents.read()), per)
 
     def next_word_proba(self, X: Any, columns: Any = None) -> np.ndarray:
-        """Probability of being the next word, given a document's words.
+        """Return the probability of each word to be the next, given a document's words.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
             Counts.
         columns : array-like of int, optional
-            Words whose probabilities are wanted; with the tree, only their paths are computed.  All by default, and
-            then each row sums to one.  To predict tags, ask for the annotation words:
+            Words to score; with the tree, only their paths are computed.  All by default: each row then sums to one.
+            To predict tags, pass the annotation words:
             ``columns=range(n_words - n_annotation_words, n_words)``.
 
         Returns
@@ -175,9 +175,9 @@ class LikelihoodMixin:
 
 
 class DeepLikelihoodMixin(LikelihoodMixin):
-    """Probabilities of words under a deep model: each word takes a pass through the network of its own.
+    """Probabilities of words under a deep model, which takes one pass through the network per word.
 
-    The annotation weight counts in the words that are given, never in those that are predicted.
+    The annotation weight applies to the context, never to the predicted words.
     """
 
     if TYPE_CHECKING:
@@ -196,15 +196,15 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         n_positions: int | None = None,
         global_features: Any = None,
     ) -> np.ndarray:
-        """Log p(v) of each document, exact for the orders of the words that are drawn.
+        """Return log p(v) of each document, exact for random orders of its words.
 
         Parameters
         ----------
         X, n_orderings, random_state
             See `DocNADE.log_likelihood`.
         n_positions : int, optional
-            For documents of more than so many words: look at so many random contexts of all sizes instead of at every
-            position.  The estimate has no bias.
+            Score documents of more words than this on as many random contexts of all sizes, instead of on every
+            position.  The estimate is unbiased.
         global_features : array-like of shape (n_documents, n_features), optional
 
         Returns
@@ -226,23 +226,22 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         n_positions: int | None = None,
         global_features: Any = None,
     ) -> np.ndarray:
-        """Log p(target words | context words) of each pair of rows: the number to rank by in cross-modal retrieval.
+        """Return log p(target words | context words) of each pair of rows, to rank by in cross-modal retrieval.
 
-        To rank pictures for some tags, give the pictures' visual words as contexts and the tags as the target; to rank
+        To rank pictures for some tags, pass the pictures' visual words as contexts and the tags as the target; to rank
         tags for a picture, see `next_word_proba`.  The target words come in a random order, each after the context and
         the target words before it.
 
         Parameters
         ----------
         X_context : {array-like, sparse matrix} of shape (n_documents, n_words)
-            Counts of the words given.
+            Counts of the context words.
         X_target : {array-like, sparse matrix} of shape (n_documents, n_words)
-            Counts of the words to predict.  Either may have one row only: it is then paired with every row of the
-            other.
+            Counts of the words to predict.  If either has a single row, it is paired with every row of the other.
         n_orderings, random_state, n_positions
             See `log_likelihood`.
         global_features : array-like of shape (n_documents, n_features), optional
-            Of the pictures that the contexts are of.
+            Features of the pictures of the contexts.
 
         Returns
         -------
@@ -271,7 +270,7 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         )
 
     def _mean_log_p(self, targets, contexts, n_orderings, n_positions, random_state) -> np.ndarray:
-        """Mean over orders of log p(targets | contexts); without contexts, the targets' own features are used."""
+        """Average log p(targets | contexts) over orders; without contexts, the targets' global features are used."""
         if n_positions is not None and n_positions < 1:
             raise ValueError(f"n_positions must be at least 1, got {n_positions}")
         seeds = self._ordering_seeds(n_orderings, random_state)
@@ -279,32 +278,33 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         network = self._network(self.parameters_)
         for chunk in targets.chunks():
             X = targets.read(chunk)
-            given = None if contexts is None else contexts.read(chunk)
+            X_context = None if contexts is None else contexts.read(chunk)
             f = self._inputs().standardize((targets if contexts is None else contexts).read_features(chunk), X.shape[0])
             for seed in seeds:
-                out[chunk] += self._log_p(network, X, given, f, seed + chunk.start, n_positions)
+                out[chunk] += self._log_p(network, X, X_context, f, seed + chunk.start, n_positions)
         return out / n_orderings
 
-    def _log_p(self, network: Network, X, given, f: np.ndarray, seed: int, n_positions: int | None) -> np.ndarray:
-        """Log p of the words of X, given the words of `given`, in one random order (or some random contexts)."""
+    def _log_p(self, network: Network, X, X_context, f: np.ndarray, seed: int, n_positions: int | None) -> np.ndarray:
+        """Return log p of the words of X given a context, in one random order (or from random contexts)."""
         from pictopic.models.softmax_output import random_words
 
         lengths = document_lengths(X)
         sampled = np.zeros(len(lengths), bool) if n_positions is None else lengths > n_positions
         out = np.zeros(len(lengths))
-        rest = np.flatnonzero(~sampled)
-        if rest.size:
-            words, n_words = random_words(X[rest], np.random.default_rng(seed))
-            out[rest] = self._log_p_in_order(network, words, n_words, None if given is None else given[rest], f[rest])
+        exact = np.flatnonzero(~sampled)
+        if exact.size:
+            words, n_words = random_words(X[exact], np.random.default_rng(seed))
+            context = None if X_context is None else X_context[exact]
+            out[exact] = self._log_p_in_order(network, words, n_words, context, f[exact])
         rows = np.repeat(np.flatnonzero(sampled), n_positions or 0)
         for start in range(0, len(rows), Rows.CHUNK):
             part = rows[start : start + Rows.CHUNK]
-            before = None if given is None else given[part]
-            np.add.at(out, part, self._log_p_sampled(network, X[part], before, f[part], seed + start) / n_positions)
+            context = None if X_context is None else X_context[part]
+            np.add.at(out, part, self._log_p_sampled(network, X[part], context, f[part], seed + start) / n_positions)
         return out
 
-    def _log_p_in_order(self, network: Network, words, lengths, given, f: np.ndarray) -> np.ndarray:
-        """Log p of documents whose words follow each other in the given order."""
+    def _log_p_in_order(self, network: Network, words, lengths, X_context, f: np.ndarray) -> np.ndarray:
+        """Return log p of documents whose words are in the given order."""
         import torch
 
         from pictopic.kernels.splits import counts_before
@@ -318,18 +318,18 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         with torch.inference_mode(), torch_threads(self._n_jobs()):
             for first in range(0, len(words), Rows.CHUNK):
                 last = min(first + Rows.CHUNK, len(words))
-                before = np.empty((last - first, len(weights)), np.float32)
-                counts_before(words, offsets, first, last, running, before)
+                context = np.empty((last - first, len(weights)), np.float32)
+                counts_before(words, offsets, first, last, running, context)
                 rows = document[first:last]
-                if given is not None:
-                    before += given[rows].toarray()
-                log_p = self._log_p_rows(network, before * weights, f[rows])
-                of_words = log_p.gather(1, torch.from_numpy(words[first:last, None]).to(log_p.device))
-                np.add.at(out, rows, of_words[:, 0].double().cpu().numpy())
+                if X_context is not None:
+                    context += X_context[rows].toarray()
+                log_p = self._log_p_rows(network, context * weights, f[rows])
+                word_log_p = log_p.gather(1, torch.from_numpy(words[first:last, None]).to(log_p.device))
+                np.add.at(out, rows, word_log_p[:, 0].double().cpu().numpy())
         return out
 
-    def _log_p_sampled(self, network: Network, X, given, f: np.ndarray, seed: int) -> np.ndarray:
-        """Estimate of log p of each row from a random context: D / (D - k) * log p of the other D - k words."""
+    def _log_p_sampled(self, network: Network, X, X_context, f: np.ndarray, seed: int) -> np.ndarray:
+        """Estimate log p of each row from a random context: D / (D - k) * log p of the other D - k words."""
         import torch
 
         from pictopic.kernels.splits import split_orderings
@@ -339,21 +339,21 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         split_orderings(X.indptr, X.data, seed, drawn)
         context = sparse.csr_array((drawn, X.indices, X.indptr), shape=X.shape).toarray()
         targets = X.toarray() - context
-        counts = (context if given is None else context + given.toarray()).astype(np.float32)
+        counts = (context if X_context is None else context + X_context.toarray()).astype(np.float32)
         with torch.inference_mode(), torch_threads(self._n_jobs()):
             log_p = self._log_p_rows(network, counts * self._word_weights(), f)
             sums = (log_p.double() * torch.from_numpy(targets).to(log_p.device)).sum(1).cpu().numpy()
         return sums * (targets + context).sum(axis=1) / targets.sum(axis=1)
 
     def _word_weights(self) -> np.ndarray:
-        """What a word counts in a context: 1, and rho for annotation words."""
+        """Return the weight of each word in a context: 1, and rho for annotation words."""
         inputs = self._inputs()
         weights = np.ones(self.n_features_in_, np.float32)
         weights[self.n_features_in_ - inputs.n_annotation_words :] = inputs.annotation_weight
         return weights
 
     def _log_p_rows(self, network: Network, counts: np.ndarray, f: np.ndarray) -> Tensor:
-        """Log p of all words given weighted counts (R, Q) and standardised features (R, F)."""
+        """Return log p of all words given weighted counts (R, Q) and standardised features (R, F)."""
         import torch
 
         from pictopic.models.network import normalize_counts
@@ -362,12 +362,12 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         return network.log_p_words(network.hidden(x, torch.from_numpy(f).to(self.device)))
 
     def sequence_log_likelihood(self, sequences: Iterable[Any], *, global_features: Any = None) -> np.ndarray:
-        """Log p of sequences of words, exactly in the order given.
+        """Return log p of sequences of words, exactly in the given order.
 
         Parameters
         ----------
         sequences : list of array-like of int
-            Word ids, columns of X.
+            Word ids, which are column numbers of X.
         global_features : array-like of shape (n_sequences, n_features), optional
 
         Returns
@@ -393,7 +393,7 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         n_positions: int | None = None,
         global_features: Any = None,
     ) -> float:
-        """How many equally likely words the model hesitates between, on average; smaller is better.
+        """Return the perplexity: the number of equally likely words with the same entropy.  Smaller is better.
 
         Parameters
         ----------
@@ -413,21 +413,21 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         return perplexity_of(losses, np.concatenate(lengths), per)
 
     def _mean_log_p_per_word(self, X: Any, global_features: Any) -> float:
-        """What an unsupervised model's `score` is."""
+        """Return the mean log-likelihood per word, the `score` of an unsupervised model."""
         log_perplexity = np.log(
             self.perplexity(X, per="word", n_positions=_SCORE_POSITIONS, global_features=global_features)
         )
         return -float(log_perplexity)
 
     def next_word_proba(self, X: Any, columns: Any = None, *, global_features: Any = None) -> np.ndarray:
-        """Probability of being the next word, given a document's words and global features.
+        """Return the probability of each word to be the next, given a document's words and global features.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, RowReader, Corpus, Rows} of shape (n_documents, n_words)
-            Counts.  For tags from pictures, leave the annotation columns at 0; for visual words from tags, the others.
+            Counts.  Leave the annotation columns at 0 to predict tags from pictures, the others for the reverse.
         columns : array-like of int, optional
-            Words whose probabilities are wanted; see `DocNADE.next_word_proba`.
+            Words to score; see `DocNADE.next_word_proba`.
         global_features : array-like of shape (n_documents, n_features), optional
 
         Returns

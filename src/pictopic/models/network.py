@@ -1,4 +1,4 @@
-"""The deep models' network: words and global features -> hidden layers -> words and classes.
+"""Network of the deep models: words and global features -> hidden layers -> words and classes.
 
 Letters in shapes: R rows (documents or contexts), Q words, H1..HN hidden units, F global features, C classes,
 T = Q - 1 inner nodes of the tree of words.
@@ -18,11 +18,11 @@ _ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid
 
 
 def normalize_counts(x: Tensor, kind: str) -> Tensor:
-    """Weighted counts (R, Q) as the network's input: each row on a scale of its own.
+    """Normalise weighted counts (R, Q), each row by its own scale.
 
     "std" divides a row by its standard deviation over the Q words (paper: "unit variance"; nothing is subtracted, so
-    that words that do not occur stay 0), "sqrt" takes square roots first, "none" leaves the counts alone.  A row
-    without words stays 0.
+    that absent words stay 0), "sqrt" takes square roots first, "none" returns the counts as they are.  A row without
+    words stays 0.
     """
     if kind == "none":
         return x
@@ -32,7 +32,7 @@ def normalize_counts(x: Tensor, kind: str) -> Tensor:
     mean = x.sum(1, keepdim=True) / n  # (R, 1)
     square = torch.linalg.vector_norm(x, dim=1, keepdim=True) ** 2 / n  # (R, 1)
     deviation = (square - mean * mean).clamp_min(0).sqrt()
-    # A row in which all words are equally frequent has no deviation: its mean is the next best scale.
+    # A row in which all words are equally frequent has no deviation: use its mean.
     deviation = torch.where(deviation > 1e-3 * mean, deviation, mean)
     return x / torch.where(deviation > 0, deviation, 1)
 
@@ -40,7 +40,7 @@ def normalize_counts(x: Tensor, kind: str) -> Tensor:
 def parameter_shapes(
     n_words: int, sizes: tuple[int, ...], n_outputs: int, n_classes: int, n_features: int
 ) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of a network's parameters; `sizes` are H1..HN, `n_outputs` is Q, or T for the tree."""
+    """Return names and shapes of a network's parameters; `sizes` are H1..HN, `n_outputs` is Q, or T for the tree."""
     inputs = (n_words, *sizes[:-1])
     shapes: dict[str, tuple[int, ...]] = {f"W.{k}": shape for k, shape in enumerate(zip(sizes, inputs, strict=True))}
     shapes |= {f"c.{k}": (size,) for k, size in enumerate(sizes)}
@@ -51,7 +51,7 @@ def parameter_shapes(
 
 
 def initial_parameters(rng: np.random.RandomState, shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
-    """Fresh parameters of these shapes: Glorot-uniform matrices, biases zero."""
+    """Return initial parameters of these shapes: Glorot-uniform matrices, zero biases."""
     return {
         name: glorot_uniform(rng, *shape) if len(shape) == 2 else np.zeros(shape, np.float32)
         for name, shape in shapes.items()
@@ -59,16 +59,16 @@ def initial_parameters(rng: np.random.RandomState, shapes: dict[str, tuple[int, 
 
 
 class Network(nn.Module):
-    """A multilayer perceptron with the paper's parameters; dropout masks come from outside.
+    """Multilayer perceptron with the paper's parameters; dropout masks are arguments.
 
     Parameters
     ----------
     parameters : dict of str to Tensor
-        As `parameter_shapes` names them; their memory is used, not copied.
+        Parameters with the names of `parameter_shapes`, which share their memory with the network.
     activation : {"relu", "tanh", "sigmoid"}
         g.
     tree : WordTree, optional
-        For p(word) by left/right decisions; without it, a softmax over all words.
+        Tree for p(word) by left/right decisions; None for a softmax over all words.
 
     Examples
     --------
@@ -98,11 +98,11 @@ class Network(nn.Module):
     def hidden(
         self, x: Tensor, f: Tensor | None = None, masks: list[Tensor] | None = None, again: Tensor | None = None
     ) -> Tensor:
-        """Top hidden layer h^(N): (R, Q) normalised counts -> (R, HN).
+        """Return the top hidden layer h^(N): (R, Q) normalised counts -> (R, HN).
 
         Global features f (B, F) and dropout masks, one (B, H) per layer, belong to documents, which may have two rows:
-        x[:B], and x[B:] for the documents whose numbers are in `again`.  So P f is computed once, and both rows of a
-        document have the same mask.
+        x[:B], and x[B:] for the documents whose numbers are in `again`.  P f is computed once per document, and both
+        its rows have the same mask.
         """
         act = linear(x, self.W[0], self.c[0])  # (R, H1)
         if f is not None and f.shape[1]:
@@ -115,22 +115,22 @@ class Network(nn.Module):
         return h if masks is None else h * _twice(masks[-1], again)
 
     def class_scores(self, h: Tensor) -> Tensor:
-        """Scores d + U h of the classes: (R, HN) -> (R, C)."""
+        """Return the scores d + U h of the classes: (R, HN) -> (R, C)."""
         return linear(h, self.U, self.d)
 
     def word_losses(self, h: Tensor, targets: Tensor) -> Tensor:
-        """Sum of -log p over each row's target words, given h (R, HN) and their counts (R, Q): (R,)."""
+        """Return the sum of -log p over each row's target words, given h (R, HN) and target counts (R, Q): (R,)."""
         if self.tree is not None:
             return self._tree_losses(h, targets, self.tree)
         return -(linear(h, self.V, self.b).log_softmax(1) * targets).sum(1)
 
     def log_p_words(self, h: Tensor) -> Tensor:
-        """Log p(next word) of all words: (R, HN) -> (R, Q)."""
+        """Return log p(next word) of all words: (R, HN) -> (R, Q)."""
         scores = linear(h, self.V, self.b)  # (R, Q) or (R, T)
         return scores.log_softmax(1) if self.tree is None else self.tree.log_p_leaves(scores)[:, self.tree.leaf_of_word]
 
     def _tree_losses(self, h: Tensor, targets: Tensor, tree: _TreeTables) -> Tensor:
-        """As `word_losses`, from the decisions on the paths to the target words; other nodes are not computed."""
+        """Compute `word_losses` from the decisions on the paths to the target words; other nodes are skipped."""
         right, both = tree.turns(targets)  # (R, T) how often a target's path turns right at a node, and passes it
         passed = (both > 0).any(0).nonzero()[:, 0]  # (t,) nodes that any row passes
         scores = linear(h, self.V[passed], self.b[passed])  # (R, t)
@@ -138,11 +138,10 @@ class Network(nn.Module):
 
 
 class _Linear(torch.autograd.Function):
-    """The product x weight^T; weight's gradient is written where that of the last step was.
+    """Product x weight^T whose weight gradient reuses the memory of the last step.
 
-    Otherwise 100 MB of fresh memory are asked for and given back in every step of a large network, which takes a tenth
-    of its time.  As usual, gradients add up until they are set to None; what was in ``weight.grad`` before is then
-    overwritten by the next backward pass.
+    Otherwise each step of a large network allocates and frees 100 MB, which takes a tenth of its time.  As usual,
+    gradients add up until they are set to None; the next backward pass then overwrites the former ``weight.grad``.
     """
 
     @staticmethod
@@ -154,7 +153,7 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def backward(ctx, delta: Tensor) -> tuple[Tensor | None, None, Tensor | None]:
         (x,), weight = ctx.saved_tensors, ctx.weight
-        if weight.grad is not None:  # of another product in this pass, or of another pass
+        if weight.grad is not None:  # from another product in this pass, or from another pass
             weight.grad.addmm_(delta.T, x)
         else:
             memory = getattr(weight, "gradient_memory", None)
@@ -166,21 +165,21 @@ class _Linear(torch.autograd.Function):
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Product x weight^T + bias: (R, n) -> (R, m), for a weight (m, n)."""
+    """Return x weight^T + bias: (R, n) -> (R, m), for a weight (m, n)."""
     if torch.is_grad_enabled() and weight.is_leaf and weight.requires_grad:
         return _Linear.apply(x, weight, bias)
     return functional.linear(x, weight, bias)
 
 
 def _twice(rows: Tensor, again: Tensor | None) -> Tensor:
-    """Rows of the documents, and below them once more those of the documents `again`."""
+    """Return the documents' rows, followed by those of the documents `again` once more."""
     if again is None:
         return rows
     return torch.cat([rows, rows if len(again) == len(rows) else rows[again]])
 
 
 class _TreeTables(nn.Module):
-    """A tree of words as tensors: a node's leaves are low..high-1, those to the right of it middle..high-1."""
+    """Tree of words as tensors: a node has the leaves low..high-1, its right child middle..high-1."""
 
     low: Tensor
     middle: Tensor
@@ -196,17 +195,17 @@ class _TreeTables(nn.Module):
         self.register_buffer("leaf_of_word", torch.from_numpy(tree.leaf_of_word), persistent=False)  # (Q,)
 
     def turns(self, counts: Tensor) -> tuple[Tensor, Tensor]:
-        """How often the paths to words with these counts (R, Q) turn right at each node, and pass it: (R, T)."""
+        """Return how often the paths to words with these counts (R, Q) turn right at each node and pass it: (R, T)."""
         before = torch.zeros(counts.shape[0], counts.shape[1] + 1, dtype=torch.float64, device=counts.device)
         torch.cumsum(counts[:, self.word_of_leaf], 1, dtype=torch.float64, out=before[:, 1:])  # in leaf order
         right = before[:, self.high] - before[:, self.middle]
         return right.to(counts.dtype), (before[:, self.high] - before[:, self.low]).to(counts.dtype)
 
     def log_p_leaves(self, scores: Tensor) -> Tensor:
-        """Log-probability of each leaf from the nodes' scores: (R, T) -> (R, Q).
+        """Return the log-probability of each leaf from the nodes' scores: (R, T) -> (R, Q).
 
-        A node adds one number to the leaves at its left and another to those at its right; what changes from leaf to
-        leaf is noted down and summed up from left to right.
+        A node adds one number to the leaves on its left and another to those on its right; the changes from leaf to
+        leaf are collected and summed from left to right.
         """
         left, right = -functional.softplus(scores.double()), -functional.softplus(-scores.double())
         change = torch.zeros(scores.shape[0], scores.shape[1] + 2, dtype=torch.float64, device=scores.device)

@@ -1,4 +1,4 @@
-"""The parameters of a shallow model, and the options they are trained with."""
+"""Parameters of a shallow model, and the options of its training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 class Theta:
     """Parameters theta of (Sup)DocNADE, as float32 arrays.
 
-    A word's weights lie together in memory: `W` holds the paper's W transposed.
+    A word's weights are contiguous in memory: `W` holds the paper's W transposed.
     """
 
     W: np.ndarray  # (Q, H)
@@ -24,7 +24,7 @@ class Theta:
 
 @dataclass(frozen=True)
 class Options:
-    """How to train: what the estimators' options come to for one set of data."""
+    """Options of a training, resolved for one set of data."""
 
     activation: str
     generative: float  # weight of a document's NLL in its loss, lambda
@@ -40,13 +40,13 @@ class Options:
 
 
 def glorot_uniform(rng: np.random.RandomState, rows: int, columns: int) -> np.ndarray:
-    """Uniform on +- sqrt(6 / (rows + columns)), the paper's initialisation."""
+    """Draw a matrix uniformly from +- sqrt(6 / (rows + columns)), the paper's initialisation."""
     limit = np.sqrt(6.0 / max(rows + columns, 1))
     return rng.uniform(-limit, limit, (rows, columns)).astype(np.float32)
 
 
 def initial_theta(rng: np.random.RandomState, n_words: int, n_hidden: int, n_outputs: int, n_classes: int) -> Theta:
-    """Fresh parameters: Glorot-uniform matrices, biases zero."""
+    """Return initial parameters: Glorot-uniform matrices, zero biases."""
     return Theta(
         W=glorot_uniform(rng, n_words, n_hidden),
         c=np.zeros(n_hidden, np.float32),
@@ -57,20 +57,20 @@ def initial_theta(rng: np.random.RandomState, n_words: int, n_hidden: int, n_out
     )
 
 
-# Adam's decays.  With the usual 0.999 for the square, a word that comes once in a thousand steps moves thirty times
-# as far as a frequent one, and overshoots; 0.95 did better on TMN's validation part.
+# Adam's decays.  With the usual 0.999 for the square, a word that occurs once in a thousand steps moves thirty times
+# as far as a frequent one, and overshoots; 0.95 was better on TMN's validation part.
 ADAM_BETAS = (0.9, 0.95)
 
-# How many times as fast as the other parameters W learns with Adam: chosen on validation parts (TMN, 20NSshort).
+# Learning rate factor of W with Adam, chosen on validation parts (TMN, 20NSshort).
 WORD_RATE = 10.0
 
 
 def word_frequencies(counts: np.ndarray) -> np.ndarray:
-    """Share of each word among all, one being added to each count so that none is impossible."""
+    """Return the frequency of each word, with one added to each count so that no word is impossible."""
     smoothed = np.asarray(counts, dtype=float) + 1.0
     return smoothed / smoothed.sum()
 
 
 def average_decay(decay: float, step: int) -> float:
-    """Decay of the parameter average at a step: shorter memory at the start, so that it forgets the first values."""
+    """Return the decay of the parameter average at a step: smaller at the start, to forget the first values."""
     return min(decay, (1 + step) / (4 + step))

@@ -1,8 +1,8 @@
-"""Several processes that train one model together, each with a part of every minibatch.
+"""Processes that train one model together, each on a part of every minibatch.
 
-A model's `fit` does not know of them: who wants several processes calls the same `fit` in each of them, inside
-`together`.  All have the same documents and draw the same random numbers; each computes the gradient of its part, and
-the parts are added up.  So the result is that of one process, up to rounding.
+Call the same `fit` in each process, inside `together`; the estimators need no option for it.  All processes have the
+same documents and draw the same random numbers; each computes the gradient of its part, and the gradients are summed.
+The result is that of one process, up to rounding.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Peers:
-    """One process alone; `pictopic.cluster.group` has the others.
+    """A single process; `pictopic.cluster.group` has the implementation for several.
 
     Examples
     --------
@@ -29,17 +29,17 @@ class Peers:
     """
 
     rank = 0  # number of this process
-    size = 1  # number of all
+    size = 1  # number of processes
 
     def part(self, n: int) -> slice:
-        """Which of the `n` documents of a minibatch are this process's."""
+        """Return this process's part of the `n` documents of a minibatch."""
         return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
 
     def add(self, tensors: Sequence[Tensor]) -> None:
         """Replace each tensor by its sum over all processes."""
 
     def agree(self, decide: Callable[[], T]) -> T:
-        """What the first process decides; the others wait for it."""
+        """Return what the first process decides; the others wait for it."""
         return decide()
 
 
@@ -47,13 +47,13 @@ _current: ContextVar[Peers | None] = ContextVar("peers", default=None)
 
 
 def current() -> Peers:
-    """Those that this process trains with."""
+    """Return the peers that this process trains with."""
     return _current.get() or Peers()
 
 
 @contextmanager
 def together(peers: Peers) -> Iterator[None]:
-    """Train with these inside the block."""
+    """Train with these peers inside the block."""
     token = _current.set(peers)
     try:
         yield

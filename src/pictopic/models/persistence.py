@@ -1,7 +1,7 @@
 """Models on disk: ``config.json``, ``model-HASH.safetensors``, a model card, ``README.md``, and ``timings.json``.
 
-Reading one runs nothing that is in it: JSON and plain arrays, checked before they are used.  A process that is killed
-while it writes one does no harm: the arrays go to a new file, named by their hash, and the model changes when
+Loading executes nothing: a model is JSON and plain arrays, checked before they are used.  A process that is killed
+while it saves does no harm: the arrays go to a new file, named by their hash, and the model changes when
 ``config.json``, which names that file, is replaced.
 """
 
@@ -46,21 +46,21 @@ MODELS = {
     "DeepDocNADE": "pictopic.models.deep", "SupDeepDocNADE": "pictopic.models.deep",
 }  # fmt: skip
 FORMAT_VERSION = 1
-_OF_THE_MACHINE = ("init",)  # options that mean nothing elsewhere
+_OF_THE_MACHINE = ("init",)  # options that mean nothing on another machine: not saved
 _CONFIG, _CARD = "config.json", "README.md"
-TIMINGS = "timings.json"  # how long it took: the only file in which equal runs differ, and the only one not needed
+TIMINGS = "timings.json"  # training times: the only file that differs between equal runs, and the only optional one
 _TENSORS = re.compile(r"model-[0-9a-f]{16}\.safetensors")
-_HALF = re.compile(r"\.[a-z0-9_]{8}\.tmp")  # what a save that was killed has left
-_MAX_BYTES = 1 << 36  # of the arrays
+_HALF = re.compile(r"\.[a-z0-9_]{8}\.tmp")  # left by a killed save
+_MAX_BYTES = 1 << 36  # of all arrays
 _MAX_WORDS = 2**31 - 1  # columns are numbered with 32 bits
 _MAX_JOBS = 1024  # threads
 _MAX_NAMES = 1 << 30  # bytes of all names together
-_CURVES = ("nll", "class_loss", "validation_score")  # of a history; others may follow
+_CURVES = ("nll", "class_loss", "validation_score")  # of every history; there may be others
 _DTYPE = re.compile(r"[<>|=]?(?:b1|[iu][1248]|f[248]|U(\d{1,5}))")
 
 
 def save(model: Any, folder: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a folder or URL, in place of the model that may be there."""
+    """Write a fitted model to a folder or URL, replacing a model there."""
     if is_remote(folder):
         written(folder, _CONFIG, partial(save_files, model))
         return
@@ -69,16 +69,16 @@ def save(model: Any, folder: str | os.PathLike[str]) -> None:
 
 
 def check_free(place: str | os.PathLike[str]) -> None:
-    """A ValueError, if there is something else than a model."""
+    """Raise a ValueError if the place holds something other than a model."""
     if is_remote(place):
-        return  # looked at when it is written
+        return  # checked when it is written
     folder = local(place)
     if folder.exists() and not (folder / _CONFIG).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} exists and is not a model; choose another folder")
 
 
 def save_files(model: Any, folder: Path) -> None:
-    """Write a fitted model's files to a folder; the caller sees to it that nobody else does at the same time."""
+    """Write a fitted model's files to a folder, which the caller has locked."""
     check_free(folder)
     arrays = {name: np.ascontiguousarray(array) for name, array in model._get_arrays().items()}
     if model.tree_ is not None:
@@ -100,7 +100,7 @@ def save_files(model: Any, folder: Path) -> None:
         "tensors_sha256": digest,
         "versions": _versions(),
     }
-    # The arrays are on the disk before the file that names them, and the old ones are removed after it is.
+    # The arrays are on disk before the file that names them, and the old ones are removed after it.
     write_bytes(folder / name, tensors)
     seconds = config["learnt"]["history_"].pop("seconds", [])
     write_text(folder / TIMINGS, json.dumps({"tensors": name, "seconds": seconds}) + "\n")
@@ -121,12 +121,12 @@ def load(folder: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        Fitted, with the options it had.
+        The fitted estimator, with its options.
 
     Raises
     ------
     ValueError
-        If the folder is no model, or damaged, or changed by hand, or from a newer pictopic.
+        If the folder is not a model, or is damaged, changed by hand, or from a newer pictopic.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def load(folder: str | os.PathLike[str]) -> Any:
 
 
 def _identity(folder: Path) -> bytes | None:
-    """What changes when another model is saved to a folder."""
+    """Return what changes when another model is saved to a folder."""
     check_regular(folder / _CONFIG)
     try:
         return (folder / _CONFIG).read_bytes()
@@ -164,7 +164,7 @@ def _load(folder: Path) -> Any:
             raise ValueError(f"'classes' does not go with a {name}")
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
-    model = _fresh(path, name, config["options"], learnt["n_features_in_"])
+    model = _unfitted(path, name, config["options"], learnt["n_features_in_"])
     tensors = _read_tensors(folder, config)
     _check_arrays(folder, model, tensors, learnt, 0 if classes is None else len(classes))
     leaves = tensors.pop("word_of_leaf", None)
@@ -182,7 +182,7 @@ def _load(folder: Path) -> Any:
 
 
 def _read_seconds(folder: Path, tensors: str, n_passes: int) -> list[float]:
-    """Seconds after each pass; NaN, if they are not there or those of another model."""
+    """Read the seconds after each pass; NaN if they are missing or of another model."""
     try:
         timings = read_json(folder / TIMINGS)
         if timings.get("tensors") == tensors:
@@ -192,8 +192,8 @@ def _read_seconds(folder: Path, tensors: str, n_passes: int) -> list[float]:
     return [math.nan] * n_passes
 
 
-def _fresh(path: Path, name: str, options: dict[str, Any], n_words: int) -> Any:
-    """A model with these options, which were read from `path`."""
+def _unfitted(path: Path, name: str, options: dict[str, Any], n_words: int) -> Any:
+    """Return an unfitted model with these options, which were read from `path`."""
     kind = getattr(importlib.import_module(MODELS[name]), name)
     try:
         model = kind(**check_options(options, n_words))
@@ -201,7 +201,7 @@ def _fresh(path: Path, name: str, options: dict[str, Any], n_words: int) -> Any:
         if hasattr(model, "_sizes"):
             model._sizes()
     except (TypeError, ValueError) as error:
-        first = str(error).splitlines()[0][:500]  # the value is repeated in it, however long it is
+        first = str(error).splitlines()[0][:500]  # the message repeats the value, however long
         raise ValueError(f"{path} has options that {name} does not take: {first}") from None
     return model
 
@@ -231,7 +231,9 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def _read_tensors(folder: Path, config: dict[str, Any]) -> dict[str, np.ndarray]:
     if not _TENSORS.fullmatch(config["tensors"]):
-        raise ValueError(f"{folder / _CONFIG} is damaged: {shown(config['tensors'])} is no name of a model's arrays")
+        raise ValueError(
+            f"{folder / _CONFIG} is damaged: {shown(config['tensors'])} is not the name of a model's arrays"
+        )
     path = folder / config["tensors"]
     if not path.is_file():
         raise ValueError(f"{folder} is damaged: there is no {path.name} in it")
@@ -246,7 +248,7 @@ def _read_tensors(folder: Path, config: dict[str, Any]) -> dict[str, np.ndarray]
 def _check_arrays(
     folder: Path, model: Any, tensors: dict[str, np.ndarray], learnt: dict[str, Any], n_classes: int
 ) -> None:
-    """Compare the arrays with the shapes that the configuration asks for, and look at their values."""
+    """Check the shapes of the arrays against the configuration, and their values."""
     n_words = learnt["n_features_in_"]
     n_outputs = n_words - 1 if model.output == "tree" else n_words
     expected = model._array_shapes(n_words, n_outputs, n_classes, learnt)
@@ -266,7 +268,7 @@ def _check_arrays(
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it; a random generator cannot be kept and becomes null."""
+    """Convert a value for JSON; a random generator cannot be saved and becomes null."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
@@ -277,7 +279,7 @@ def plain(value: Any) -> Any:
 
 
 def _names(values: np.ndarray | None) -> dict[str, Any] | None:
-    """Class labels or column names with their type."""
+    """Return class labels or column names with their type, for JSON."""
     if values is None:
         return None
     return {"dtype": "object" if values.dtype == object else values.dtype.str, "values": values.tolist()}
@@ -322,7 +324,7 @@ def _card(model: Any, config: dict[str, Any]) -> str:
 
 
 def _score(value: Any, name: str) -> float:
-    """A number that was written down: it may be infinite."""
+    """Check a score, which may be infinite."""
     if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, int) and abs(value) > 2**53):
         raise ValueError(f"{name!r} must be a number, got {shown(value)}")
     return float(value)
@@ -337,7 +339,7 @@ def _history(value: Any, name: str) -> dict[str, list[float]]:
     }
 
 
-_ALL: dict[str, Callable[[Any, str], Any]] = {
+_CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "n_features_in_": lambda value, name: whole(value, name, 1, _MAX_WORDS),
     "mean_length_": lambda value, name: number(value, name, 1e-12, 1e18),
     "n_iter_": whole,
@@ -345,23 +347,25 @@ _ALL: dict[str, Callable[[Any, str], Any]] = {
     "history_": _history,
     "data_fingerprint_": text,
 }
-_DEEP: dict[str, Callable[[Any, str], Any]] = {
+_DEEP_CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "annotation_weight_": lambda value, name: number(value, name, 1e-12, 1e12),
     "n_global_features_": lambda value, name: whole(value, name, 0, _MAX_WORDS),
     "normalize_": lambda value, name: one_of(value, name, ("std", "sqrt", "none")),
     "input_scale_": lambda value, name: number(value, name, 0, 1e12),
 }
-LEARNT = (*_ALL, *_DEEP, "multi_label_")
+LEARNT = (*_CHECKS, *_DEEP_CHECKS, "multi_label_")
 
 
 def check_learnt(model: str, learnt: dict[str, Any]) -> dict[str, Any]:
-    """What a model of this name has learnt besides arrays, each value checked; others are left out."""
-    kinds = _ALL | (_DEEP if "Deep" in model else {}) | ({"multi_label_": yes_or_no} if "Sup" in model else {})
-    return {name: check(section(learnt, name), name) for name, check in kinds.items()}
+    """Check the learnt values, besides arrays, of a model of this name; other values are left out."""
+    checks = (
+        _CHECKS | (_DEEP_CHECKS if "Deep" in model else {}) | ({"multi_label_": yes_or_no} if "Sup" in model else {})
+    )
+    return {name: check(section(learnt, name), name) for name, check in checks.items()}
 
 
 def check_seconds(timings: dict[str, Any], n: int) -> list[float]:
-    """Seconds after each of n passes."""
+    """Check the seconds after each of n passes."""
     seconds = [number(value, "seconds", 0) for value in values(section(timings, "seconds"), "seconds")]
     if len(seconds) != n:
         raise ValueError(f"'seconds' must hold {n} numbers, got {len(seconds)}")
@@ -369,21 +373,21 @@ def check_seconds(timings: dict[str, Any], n: int) -> list[float]:
 
 
 def check_options(options: dict[str, Any], n_words: int) -> dict[str, Any]:
-    """Options as a model takes them; what they may be beside these bounds, the model says itself."""
+    """Convert and bound the options of a model; the model itself checks the rest."""
     if not is_finite_tree(options):
         raise ValueError("there is a number that is not finite or too large")
-    # JSON has lists only; an option that has several values is a tuple.
-    taken = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
-    whole(taken.get("n_annotation_words", 0), "n_annotation_words", 0, n_words)
-    if taken.get("n_jobs") is not None:
-        whole(taken["n_jobs"], "n_jobs", -_MAX_JOBS, _MAX_JOBS)
-    if taken.get("device", "cpu") != "cpu":
-        taken["device"] = _usable(text(taken["device"], "device"))
-    return taken
+    # JSON has only lists; options with several values are tuples.
+    checked = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    whole(checked.get("n_annotation_words", 0), "n_annotation_words", 0, n_words)
+    if checked.get("n_jobs") is not None:
+        whole(checked["n_jobs"], "n_jobs", -_MAX_JOBS, _MAX_JOBS)
+    if checked.get("device", "cpu") != "cpu":
+        checked["device"] = _available_device(text(checked["device"], "device"))
+    return checked
 
 
-def _usable(device: str) -> str:
-    """The device, or the CPU on a machine that has no such device."""
+def _available_device(device: str) -> str:
+    """Return the device, or the CPU on a machine without it."""
     import torch
 
     if not re.fullmatch(r"[a-z]{2,12}(:\d{1,3})?", device):
@@ -397,7 +401,7 @@ def _usable(device: str) -> str:
 
 
 def names_array(names: Any, name: str, n: int | None = None) -> np.ndarray | None:
-    """Class labels or column names, with their type: `n` of them, all different; None stays None."""
+    """Check `n` distinct class labels or column names, and return them with their type; None stays None."""
     if names is None:
         return None
     dtype, items = text(section(mapping(names, name), "dtype"), name), values(section(names, "values"), name)
@@ -411,7 +415,7 @@ def names_array(names: Any, name: str, n: int | None = None) -> np.ndarray | Non
     try:
         with np.errstate(all="ignore"):
             array = np.array(items, dtype=dtype)
-        if array.tolist() != items:  # cut off or rounded, two names can become the same
+        if array.tolist() != items:  # truncated or rounded names may coincide
             raise ValueError
     except (OverflowError, TypeError, ValueError):
         raise ValueError(f"{name!r} has names that are not of type {dtype}") from None

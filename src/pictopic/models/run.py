@@ -1,4 +1,4 @@
-"""What belongs to one training run and not to the model: checkpoints, a time limit, what Ctrl-C does, progress."""
+"""Settings of one training run that are not options of the model, and its progress display."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from pictopic.storage import is_remote, local
 if TYPE_CHECKING:
     from pictopic.models.checkpoint import Checkpoint
 
-_BAR_SECONDS = 0.2  # between two changes of the progress bar
+_BAR_SECONDS = 0.2  # between two updates of the progress bar
 
 
 class Status(NamedTuple):
-    """How far a training run has come."""
+    """Progress of a training run."""
 
-    epoch: int  # the current one, from 1 on
-    max_iter: int  # epochs at most
+    epoch: int  # the current epoch, counted from 1
+    max_iter: int  # maximum number of epochs
     done: int  # documents seen in all epochs
-    total: int  # documents to see at most; once training has ended, `done`
+    total: int  # maximum number of documents to see; `done` once training has ended
     loss: float  # -log p per document in the current epoch
     score: float | None  # held-out score of the last epoch, larger is better
     best_score: float | None
@@ -35,22 +35,22 @@ class Status(NamedTuple):
 
 @dataclass
 class Run:
-    """One training run: the argument `run` of the estimators' `fit`.
+    """Settings of one training run, the argument `run` of the estimators' `fit`.
 
     Parameters
     ----------
     checkpoint : Checkpoint or path, optional
-        Where the run's state is saved, and where a state to resume from is looked for.  A `fit` that finds its own
-        state there ends with the same parameters as if it had never stopped.
+        Where the run's state is saved and resumed from.  A resumed `fit` ends with the same parameters as if it had
+        never stopped.
     max_minutes : float, optional
-        Stop after so many minutes, in the middle of an epoch if need be; those before a checkpoint count.
+        Time limit, which may end training in the middle of an epoch; time before a resumed checkpoint counts.
     log_dir : path, optional
-        Folder for TensorBoard's curves (needs ``pip install 'pictopic[tensorboard]'``).
+        Folder for TensorBoard curves (needs ``pip install 'pictopic[tensorboard]'``).
     raise_on_interrupt : bool, default=False
-        What Ctrl-C does.  False: `fit` returns the best model so far.  True: a checkpoint is written and the
-        KeyboardInterrupt goes on.
+        Effect of Ctrl-C.  False: `fit` returns the best model so far.  True: `fit` writes a checkpoint and raises the
+        KeyboardInterrupt.
     finish : bool, default=False
-        Do not train: end with the best model of the checkpoint.
+        Do not train, but return the best model of the checkpoint.
     report : callable, optional
         Called with `stage` and a `Status` after each minibatch and each epoch.
     stage : str, default=""
@@ -83,12 +83,12 @@ class Run:
             self.checkpoint = Checkpoint(os.fspath(self.checkpoint))
 
     def part(self, name: str) -> Run:
-        """The same for one of several trainings, with checkpoints and curves in sub-folders of this name."""
+        """Return the run of one of several trainings, with checkpoints and curves in sub-folders of this name."""
         log_dir = None if self.log_dir is None else Path(self.log_dir, name)
         return replace(self, checkpoint=self.checkpoint and self.checkpoint.below(name), log_dir=log_dir, stage=name)
 
     def for_workers(self) -> Run:
-        """The same for processes elsewhere, which cannot report to this one or be interrupted by its user."""
+        """Return the run for processes elsewhere, which cannot report to this one or be interrupted by its user."""
         checkpoint = self.checkpoint
         if checkpoint is not None and not is_remote(checkpoint.folder):
             checkpoint = replace(checkpoint, folder=Path(local(checkpoint.folder)).absolute())
@@ -97,7 +97,7 @@ class Run:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Put off signals that raise exceptions (Ctrl-C) until the block has ended.
+    """Defer signals that raise exceptions (Ctrl-C) to the end of the block.
 
     A checkpoint of half a step could not be resumed to the same model.
     """
@@ -119,18 +119,18 @@ def uninterrupted() -> Iterator[None]:
 
 
 class Progress:
-    """Progress on standard error (nothing, a bar, or one line per epoch), and to TensorBoard if a folder is given.
+    """Progress display: a bar or one line per epoch on standard error, and TensorBoard curves.
 
     Parameters
     ----------
     max_iter, n_documents : int
-        Epochs, and documents an epoch.
+        Number of epochs, and of documents per epoch.
     verbose : int
-        0, 1 (bar) or 2 (lines).
+        0 (nothing), 1 (bar) or 2 (lines).
     name : str
-        What is being trained.
+        Name of the model.
     log_dir : str or None
-        Folder for TensorBoard.
+        Folder for TensorBoard; None for no curves.
     """
 
     def __init__(self, max_iter: int, n_documents: int, verbose: int, name: str, log_dir: str | None = None):
@@ -157,7 +157,7 @@ class Progress:
         return self
 
     def advance(self, n_seen: int, loss: float) -> None:
-        """So many documents have been seen so far; the loss of this epoch, a document."""
+        """Update the bar with the number of documents seen so far, and the current epoch's loss per document."""
         if self.bar is None:
             return
         now = time.monotonic()

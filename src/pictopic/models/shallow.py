@@ -1,4 +1,4 @@
-"""The shallow models' machinery: parameters, training and representation of a network with one hidden layer."""
+"""Base of the shallow models: parameters, training and representation of a network with one hidden layer."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pictopic.models.run import Run
 from pictopic.models.training import train
 from pictopic.models.tree import WordTree
 
-_SGD_CHUNK = 32  # documents between two updates of the average, when each document is a step
-_VALIDATION_WORDS = 20_000  # held-out words to look at, in up to ten orders
+_SGD_CHUNK = 32  # documents between two updates of the average, if each document is a step
+_VALIDATION_WORDS = 20_000  # held-out words to score, in up to ten orders
 
 
 class ShallowModel(LikelihoodMixin, TopicModel):
@@ -52,7 +52,7 @@ class ShallowModel(LikelihoodMixin, TopicModel):
     # ---- training ----------------------------------------------------------------------------------------------
 
     def _check_X(self, X: Any, global_features: Any = None, *, reset: bool) -> Rows:
-        return super()._check_X(X, reset=reset).without_features()  # a Corpus may have some: they have no place here
+        return super()._check_X(X, reset=reset).without_features()  # a Corpus may have some, which are not used
 
     def _run_random_state(self, run: Run) -> Any:
         # With a checkpoint always a number, so that the run can be resumed.
@@ -87,7 +87,7 @@ class ShallowModel(LikelihoodMixin, TopicModel):
             n_words=n_words,
             n_labelled=int(documents.labels.known.sum()),
             max_iter=self.max_iter,
-            batch_size=self._documents_a_call(len(documents)),
+            batch_size=self._documents_per_call(len(documents)),
             n_iter_no_change=self.n_iter_no_change,
             rng=rng,
             validate=validate,
@@ -99,12 +99,12 @@ class ShallowModel(LikelihoodMixin, TopicModel):
         self._keep(outcome, statistics.fingerprint)
 
     def _partial_fit(self, documents: Rows) -> None:
-        """One pass over the documents, going on from where the last call ended."""
+        """Train for one pass over the documents, continuing from the last call."""
         rng = self._solver_rng if self._solver_rng is not None else check_random_state(self.random_state)
         statistics = summarize(documents)
         if not hasattr(self, "components_"):
             self._initialise(rng, documents, statistics)
-        # How many more documents will come is unknown: they are not smoothed as if these were all.
+        # More documents may follow: "auto" must not smooth as if these were all.
         trainer = self._trainer(documents, auto_smoothing=0.0)
         if self._solver_state is not None:
             trainer.resume(self._solver_state)
@@ -114,16 +114,16 @@ class ShallowModel(LikelihoodMixin, TopicModel):
             n_words=statistics.word_counts.sum(),
             n_labelled=int(documents.labels.known.sum()),
             max_iter=1,
-            batch_size=self._documents_a_call(len(documents)),
+            batch_size=self._documents_per_call(len(documents)),
             n_iter_no_change=1,
             rng=rng,
             name=type(self).__name__,
         )
         self._keep_pass(outcome, trainer, rng, statistics.fingerprint)
 
-    def _documents_a_call(self, n_documents: int) -> int:
-        each_a_step = self.solver == "sgd" and self.batch_size == 1 and self.output == "tree"
-        return _SGD_CHUNK if each_a_step else self._batch_size(n_documents)
+    def _documents_per_call(self, n_documents: int) -> int:
+        each_is_a_step = self.solver == "sgd" and self.batch_size == 1 and self.output == "tree"
+        return _SGD_CHUNK if each_is_a_step else self._batch_size(n_documents)
 
     def _check_options(self, n_words: int) -> None:
         if self.output == "tree" and self.device != "cpu":
@@ -182,9 +182,9 @@ class ShallowModel(LikelihoodMixin, TopicModel):
         return SoftmaxTrainer(self._theta(), X, labels, options)
 
     def _validation_score(self, theta: Theta, held_out: Rows, seed: int) -> float:
-        """Larger is better: the mean log-likelihood per word of held-out documents.
+        """Return the mean log-likelihood per word of held-out documents.
 
-        Few documents are looked at in several orders, always the same ones, so that the choice is not left to chance.
+        Few documents are scored in several orders, always the same ones, to reduce noise.
         """
         X = held_out.read()
         n_words = document_lengths(X).sum()
@@ -195,7 +195,7 @@ class ShallowModel(LikelihoodMixin, TopicModel):
     # ---- parameters --------------------------------------------------------------------------------------------
 
     def _set_theta(self, theta: Theta) -> None:
-        self.components_ = np.ascontiguousarray(theta.W).T  # a word's weights stay together in memory
+        self.components_ = np.ascontiguousarray(theta.W).T  # a word's weights stay contiguous in memory
         self.hidden_intercept_ = theta.c
         self.output_coef_ = theta.V
         self.output_intercept_ = theta.b
@@ -242,7 +242,7 @@ class ShallowModel(LikelihoodMixin, TopicModel):
     # ---- representation ----------------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> np.ndarray:
-        """The hidden representation h_y of each document (paper: g(c + sum of W over its words)).
+        """Return the hidden representation h_y of each document (paper: g(c + sum of W over its words)).
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class ShallowModel(LikelihoodMixin, TopicModel):
         Returns
         -------
         ndarray of shape (n_documents, n_components), float32
-            Each row depends on that row of X alone.
+            Each row depends only on the same row of X.
         """
         check_is_fitted(self)
         return self._represent(self._theta(), self._check_X(X, reset=False))

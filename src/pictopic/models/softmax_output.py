@@ -2,7 +2,7 @@
 
 Documents are packed, not padded: each position of each document is a row.  The gradient is written by hand,
 512 rows at a time, so that the (rows, Q) probabilities stay in the cache and only three matrix products and
-one pass over them are left.
+one pass over them remain.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pictopic.models.parameters import WORD_RATE, Options, Theta, word_frequenci
 from pictopic.models.solver import Solver
 from pictopic.models.training import Trainer
 
-ROWS = 512  # positions whose probabilities are held at a time
-_CHUNK_WORDS = 1 << 18  # positions whose hidden layers are held at a time
+ROWS = 512  # positions whose probabilities are computed at once
+_CHUNK_WORDS = 1 << 18  # positions whose hidden layers are computed at once
 
 
 @contextmanager
@@ -38,29 +38,29 @@ def torch_threads(n_jobs: int) -> Iterator[None]:
 
 
 def to_tensors(theta: Theta, device: str) -> dict[str, Tensor]:
-    """Parameters as tensors of their own on a device."""
+    """Copy parameters to tensors on a device."""
     return {name: torch.from_numpy(array.copy()).to(device) for name, array in vars(theta).items()}
 
 
 def to_theta(tensors: dict[str, Tensor]) -> Theta:
-    """The inverse of `to_tensors`."""
+    """Copy tensors back to parameters."""
     return Theta(**{name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()})
 
 
 def activate(act: Tensor, activation: str) -> Tensor:
-    """g(act)."""
+    """Return g(act)."""
     return {"relu": torch.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}[activation](act)
 
 
 def derivative(h: Tensor, activation: str) -> Tensor:
-    """g'(act) from h = g(act)."""
+    """Return g'(act) from h = g(act)."""
     if activation == "relu":
         return (h > 0).to(h.dtype)
     return 1 - h * h if activation == "tanh" else h * (1 - h)
 
 
 class Packed:
-    """Documents as one sequence of words, and where each begins."""
+    """Documents as one sequence of words, with the start of each document."""
 
     def __init__(self, words: np.ndarray, lengths: np.ndarray, device: str):
         self.on_cpu = device == "cpu"
@@ -71,7 +71,7 @@ class Packed:
         self.start = torch.from_numpy(self.offsets[document]).to(device)  # (N,) that document's first position
 
     def activations(self, W: Tensor, c: Tensor) -> Tensor:
-        """C + sum of W over the words before each position: (N, H)."""
+        """Return c + sum of W over the words before each position: (N, H)."""
         if self.on_cpu:
             out = torch.empty(len(self.words), W.shape[1])
             packed.sums_before(self.words.numpy(), self.offsets, W.numpy(), c.numpy(), out.numpy())
@@ -79,14 +79,14 @@ class Packed:
         return c + self._sums_before(W[self.words])
 
     def last_activations(self, W: Tensor, c: Tensor) -> Tensor:
-        """C + sum of W over all words of each document: (B, H)."""
+        """Return c + sum of W over all words of each document: (B, H)."""
         return c + self._sums(W[self.words])
 
     def add_word_gradients(self, delta: Tensor, delta_y: Tensor, out: Tensor) -> None:
-        """Add the gradient of each word's row of W: of the positions after the word, and of the end.
+        """Add the gradient of each word's row of W, from the positions after the word and from the end.
 
-        `delta` (N, H) is the gradient by each position's activations, `delta_y` (B, H) by the last ones.  W[v_i] enters
-        the positions after i only.
+        `delta` (N, H) is the gradient by each position's activations, `delta_y` (B, H) by the last ones.  W[v_i]
+        affects only the positions after i.
         """
         if self.on_cpu:
             after_all = delta_y.clone().numpy()
@@ -96,23 +96,23 @@ class Packed:
             out.index_add_(0, self.words, after)
 
     def _sums_before(self, rows: Tensor) -> Tensor:
-        """Sum of the rows of the same document before each row: (N, H) -> (N, H).
+        """Return the sum of the rows of the same document before each row: (N, H) -> (N, H).
 
-        Running sums go over all documents in float64 and the document's start is subtracted: no padding, and no
-        loss that float32 could see.
+        Running sums go over all documents in float64, and the document's start is subtracted: no padding is needed,
+        and the rounding error is below float32's.
         """
         total = torch.zeros(len(rows) + 1, rows.shape[1], dtype=torch.float64, device=rows.device)
         torch.cumsum(rows, 0, dtype=torch.float64, out=total[1:])
         return (total[:-1] - total[self.start]).to(rows.dtype)
 
     def _sums(self, rows: Tensor) -> Tensor:
-        """Sum of each document's rows: (N, H) -> (B, H)."""
+        """Return the sum of each document's rows: (N, H) -> (B, H)."""
         out = torch.zeros(len(self.offsets) - 1, rows.shape[1], dtype=rows.dtype, device=rows.device)
         return out.index_add_(0, self.document, rows)
 
 
 def random_words(X: sparse.csr_array, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The documents' words one after the other, each document's in a random order; and the documents' lengths."""
+    """Return the documents' words, concatenated in random order per document, and the documents' lengths."""
     lengths = np.asarray(X.sum(axis=1, dtype=np.int64)).ravel()
     words = np.repeat(X.indices.astype(np.int64), X.data)
     document = np.repeat(np.arange(len(lengths)), lengths)
@@ -120,12 +120,12 @@ def random_words(X: sparse.csr_array, rng: np.random.Generator) -> tuple[np.ndar
 
 
 class SoftmaxTrainer(Trainer):
-    """Minibatch learning of a softmax-output model.
+    """Minibatch training of a softmax-output model.
 
     Parameters
     ----------
     theta : Theta
-        Where to start.
+        Initial parameters.
     X : csr_array of shape (n_documents, n_words)
         Counts.
     labels : Labels
@@ -147,7 +147,7 @@ class SoftmaxTrainer(Trainer):
 
     @torch.no_grad()
     def learn(self, documents: np.ndarray, seed: int) -> tuple[float, float]:
-        """One step on a minibatch; the sums of -log p(v) and -log p(y | v) before it."""
+        """Do one step on a minibatch; return the sums of -log p(v) and -log p(y | v) before it."""
         with torch_threads(self.options.n_jobs):
             losses = self._gradients(documents, np.random.default_rng(seed))
             self.solver.step()
@@ -160,7 +160,7 @@ class SoftmaxTrainer(Trainer):
         torch._foreach_zero_(list(gradient.values()))
         part = Packed(*random_words(self.X[documents], rng), device)
         keep = 1 - options.dropout
-        mask = torch.ones(len(documents), theta["c"].numel(), device=device)  # (B, H) one mask a document
+        mask = torch.ones(len(documents), theta["c"].numel(), device=device)  # (B, H) one mask per document
         if options.dropout:
             mask = torch.from_numpy(rng.random(mask.shape, dtype=np.float32) < keep).to(device) / keep
         delta_y = torch.zeros_like(mask)  # (B, H) gradient by the activations after all words
@@ -183,30 +183,30 @@ class SoftmaxTrainer(Trainer):
         return nll, class_loss
 
     def _word_gradients(self, h: Tensor, words: Tensor, scale: float) -> tuple[float, Tensor]:
-        """-log p of the words given hidden layers h, and scale * its gradient by h; sets V's and b's."""
+        """Return -log p of the words given hidden layers h, and scale * its gradient by h; set those of V and b."""
         V, b = self.theta["V"], self.theta["b"]
         delta_h = torch.empty_like(h)
         nll = 0.0
-        room = torch.empty(min(ROWS, len(h)), len(b), dtype=h.dtype, device=h.device)
+        buffer = torch.empty(min(ROWS, len(h)), len(b), dtype=h.dtype, device=h.device)
         for start in range(0, len(h), ROWS):
             rows = h[start : start + ROWS]
             target = words[start : start + ROWS, None]
-            logits = torch.addmm(b, rows, V.T, out=room[: len(rows)])  # (rows, Q)
+            logits = torch.addmm(b, rows, V.T, out=buffer[: len(rows)])  # (rows, Q)
             p = torch.softmax(logits, 1, out=logits)
-            own = p.gather(1, target)
-            nll -= float(own.clamp_min(torch.finfo(own.dtype).tiny).double().log().sum())
-            # p becomes p - target, where a share `smoothing` of the target goes to the words' frequencies.
-            p.scatter_(1, target, own - (1 - self.options.smoothing))
+            target_p = p.gather(1, target)
+            nll -= float(target_p.clamp_min(torch.finfo(target_p.dtype).tiny).double().log().sum())
+            # p becomes p - target, where a share `smoothing` of the target is the words' frequencies.
+            p.scatter_(1, target, target_p - (1 - self.options.smoothing))
             if self.options.smoothing:
                 p -= self.smooth
-            # `scale` goes to the small matrices, not over the large one.
+            # `scale` is applied to the small matrices, not to the large one.
             self.gradient["V"].addmm_(p.T, rows, alpha=scale)
             self.gradient["b"].add_(p.sum(0), alpha=scale)
             torch.mm(p, V, out=delta_h[start : start + ROWS])
         return nll, delta_h.mul_(scale)
 
     def _class_gradients(self, documents: np.ndarray, act: Tensor, mask: Tensor) -> tuple[float, Tensor]:
-        """-log p(y | v), and the gradient of its mean by the activations; sets U's and d's."""
+        """Return -log p(y | v) and the gradient of its mean by the activations; set those of U and d."""
         theta = self.theta
         known = torch.from_numpy(self.labels.known[documents]).to(act.device)[:, None]
         y = torch.from_numpy(self.labels.indicator[documents].astype(np.float32)).to(act.device)
@@ -225,23 +225,23 @@ class SoftmaxTrainer(Trainer):
         return float((losses * known).sum()), delta_h
 
     def parameters(self) -> Theta:
-        """The parameters to be used: the averages, where there are any."""
+        """Return a copy of the averages, or without averaging of the parameters."""
         return to_theta(self.theta | self.solver.used())
 
     def to_arrays(self, parameters: Theta) -> dict[str, np.ndarray]:
-        """Parameters as named arrays, for a checkpoint."""
+        """Return parameters as named arrays, for a checkpoint."""
         return vars(parameters)
 
     def from_arrays(self, arrays: dict[str, np.ndarray]) -> Theta:
-        """The inverse of `to_arrays`."""
+        """Return parameters from named arrays, the inverse of `to_arrays`."""
         return Theta(**arrays)
 
     def state(self) -> dict[str, Any]:
-        """What a later trainer needs to go on from here."""
+        """Return the state from which training can be resumed."""
         return self.solver.state()
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` returned."""
+        """Continue from a `state`."""
         self.solver.resume(state)
 
 
@@ -249,7 +249,7 @@ class SoftmaxTrainer(Trainer):
 def sequence_losses(
     theta: Theta, words: np.ndarray, lengths: np.ndarray, activation: str, n_jobs: int, device: str
 ) -> np.ndarray:
-    """-log p of documents whose words follow each other in the given order."""
+    """Return -log p of documents whose words are in the given order."""
     tensors = to_tensors(theta, device)
     losses = []
     with torch_threads(n_jobs):
@@ -261,8 +261,8 @@ def sequence_losses(
             for start in range(0, len(h), ROWS):
                 rows = slice(start, start + ROWS)
                 logits = torch.addmm(tensors["b"], h[rows], tensors["V"].T)
-                own = logits.gather(1, part.words[rows, None])
-                log_p[rows] = (own - logits.logsumexp(1, keepdim=True)).double()
+                target_logits = logits.gather(1, part.words[rows, None])
+                log_p[rows] = (target_logits - logits.logsumexp(1, keepdim=True)).double()
             losses.append(-part._sums(log_p)[:, 0].cpu().numpy())
     return np.concatenate(losses) if losses else np.zeros(0)
 
@@ -271,7 +271,7 @@ def sequence_losses(
 def next_word_proba(
     theta: Theta, hidden: np.ndarray, columns: np.ndarray | None, n_jobs: int, device: str
 ) -> np.ndarray:
-    """p(next word) for the asked columns (all by default), given hidden layers."""
+    """Return p(next word) of the columns (all by default), given hidden layers."""
     V, b = torch.from_numpy(theta.V).to(device), torch.from_numpy(theta.b).to(device)
     h = torch.from_numpy(hidden).to(device)
     out = []
@@ -284,7 +284,7 @@ def next_word_proba(
 
 
 def count_losses(theta: Theta, X: sparse.csr_array, activation: str, n_jobs: int, device: str, seed: int) -> np.ndarray:
-    """-log p of each document, its words in a random order."""
+    """Return -log p of each document, with its words in a random order."""
     lengths = np.asarray(X.sum(axis=1, dtype=np.int64)).ravel()
     rng = np.random.default_rng(seed)
     losses = [np.zeros(0)]

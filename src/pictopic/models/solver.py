@@ -1,4 +1,4 @@
-"""Gradient steps on torch parameters, with running averages; all of it can be saved."""
+"""Optimiser of torch parameters, with running averages and a state that can be saved."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from torch import Tensor
 
 from pictopic.models.parameters import ADAM_BETAS, average_decay
 
-_EXACT_STEPS = 200  # steps after each of which the averages are moved; then after every few
-_AVERAGE_EVERY = 4
+_EXACT_STEPS = 200  # first steps, each of which updates the averages
+_AVERAGE_EVERY = 4  # steps between two updates afterwards
 
 
 class Solver:
-    """Steps on named parameters whose gradients are in ``.grad``.
+    """Optimiser of named parameters whose gradients are in ``.grad``.
 
     Parameters
     ----------
     parameters : dict of str to Tensor
-        Empty ones are left alone.
+        Empty tensors are ignored.
     kind : {"adam", "adamw", "sgd"}
     learning_rate : float
     rates : dict of str to float, optional
-        Factors on the learning rate of some parameters.
+        Factors of the learning rate, by parameter name.
     averaging : float
-        Decay per step of the exponential averages; 0: none.
+        Decay per step of the exponential averages; 0 for none.
     weight_decay : float
         Only for "adamw", on matrices: a step shrinks them by learning_rate * weight_decay.
     not_decayed : tuple of str
@@ -39,16 +39,16 @@ class Solver:
         self.parameters = {name: tensor for name, tensor in parameters.items() if tensor.numel()}
         self.averages = {name: tensor.detach().clone() for name, tensor in self.parameters.items()} if averaging else {}
         self.averaging = averaging
-        together: dict[tuple[float, float], list[Tensor]] = {}
+        tensors_of: dict[tuple[float, float], list[Tensor]] = {}
         for name, tensor in self.parameters.items():
             decay = weight_decay if kind == "adamw" and tensor.ndim == 2 and name not in not_decayed else 0.0
-            together.setdefault(((rates or {}).get(name, 1.0), decay), []).append(tensor)
+            tensors_of.setdefault(((rates or {}).get(name, 1.0), decay), []).append(tensor)
         # A parameter that learns faster does not decay faster.
         groups = [
             {"params": tensors, "lr": learning_rate * factor, "weight_decay": decay / factor}
-            for (factor, decay), tensors in together.items()
+            for (factor, decay), tensors in tensors_of.items()
         ]
-        # Fused: one pass over each parameter instead of one for each operation.
+        # Fused: one pass over each parameter instead of one per operation.
         self.optimizer: torch.optim.Optimizer
         if kind == "sgd":
             self.optimizer = torch.optim.SGD(groups, lr=learning_rate, fused=True)
@@ -59,21 +59,21 @@ class Solver:
 
     @torch.no_grad()
     def step(self) -> None:
-        """One step."""
+        """Do one step."""
         self.optimizer.step()
         self.n_done += 1
-        # Later on, every few steps do: the average hardly moves in one, but all of it has to be read and written.
+        # Later, every few steps are enough: the average hardly moves in one, but all of it is read and written.
         every = 1 if self.n_done < _EXACT_STEPS else _AVERAGE_EVERY
         if self.averaging and self.n_done % every == 0:
             weight = 1 - average_decay(self.averaging, self.n_done) ** every
             torch._foreach_lerp_(list(self.averages.values()), list(self.parameters.values()), weight)
 
     def used(self) -> dict[str, Tensor]:
-        """The parameters to be used: the averages, where there are any."""
+        """Return the averages, or without averaging the parameters."""
         return self.averages or self.parameters
 
     def state(self) -> dict[str, Any]:
-        """Everything that a solver needs to go on from here, as plain tensors and numbers."""
+        """Return the state from which training can be resumed, as plain tensors and numbers."""
         tensors = {f"theta.{name}": tensor.detach() for name, tensor in self.parameters.items()}
         tensors |= {f"average.{name}": tensor for name, tensor in self.averages.items()}
         for name, tensor in self.parameters.items():
@@ -84,7 +84,7 @@ class Solver:
 
     @torch.no_grad()
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` returned."""
+        """Continue from a `state`."""
         tensors = state["tensors"]
         for name, tensor in self.parameters.items():
             tensor.copy_(tensors[f"theta.{name}"])

@@ -18,69 +18,69 @@ from pictopic.models.run import Progress, Run, Status, uninterrupted
 if TYPE_CHECKING:
     from pictopic.models.checkpoint import Checkpoint
 
-_AHEAD = 2  # minibatches that are read in advance
+_AHEAD = 2  # minibatches read in advance
 _SHOWN_ROWS = 8  # rows of a bad minibatch that an error names
 
 
 class Trainer(ABC):
-    """What the loop needs: steps on minibatches, and the parameters to be used."""
+    """Interface between the training loop and a model: steps on minibatches, parameters, state."""
 
-    reads_ahead = False  # whether `load` takes long enough to be done in the background
+    reads_ahead = False  # whether `load` is slow enough to run in the background
 
     def load(self, documents: np.ndarray, seed: int) -> tuple[Any, ...]:
-        """Read a minibatch: the arguments of `learn`."""
+        """Read a minibatch; return the arguments of `learn`."""
         return documents, seed
 
     @abstractmethod
     def learn(self, *minibatch: Any) -> tuple[float, float]:
-        """One step; the sums of -log p(v) and -log p(y | v) before it."""
+        """Do one step; return the sums of -log p(v) and -log p(y | v) before it."""
 
     @abstractmethod
     def parameters(self) -> Any:
-        """A copy of the parameters to be used."""
+        """Return a copy of the parameters of the model: averages, if there are any."""
 
     def to_arrays(self, parameters: Any) -> dict[str, np.ndarray]:
-        """Parameters as named arrays, for a checkpoint."""
+        """Return parameters as named arrays, for a checkpoint."""
         return parameters
 
     def from_arrays(self, arrays: dict[str, np.ndarray]) -> Any:
-        """The inverse of `to_arrays`."""
+        """Return parameters from named arrays, the inverse of `to_arrays`."""
         return arrays
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
-        """What a later trainer needs to go on from here: named "tensors" and plain numbers.
+        """Return the state from which training can be resumed: named "tensors" and plain numbers.
 
-        To ask for it does not change what is learnt.
+        Calling this does not change the training.
         """
 
     @abstractmethod
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` returned."""
+        """Continue from a `state`."""
 
 
 @dataclass
 class Outcome:
-    """What training came to."""
+    """Result of a training run."""
 
     theta: Any
     n_iter: int
     best_score: float | None
-    reason: str  # why it ended: "max_iter", "converged" (no better score), "time" or "interrupted"
+    reason: str  # why training ended: "max_iter", "converged" (no better score), "time" or "interrupted"
     history: dict[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass
 class _Position:
-    """How far a run has come: what a checkpoint holds beside the trainer's state."""
+    """Position of a training run, as saved in a checkpoint next to the trainer's state."""
 
-    seed: int  # all random numbers come from it, the epoch and the number of the minibatch
+    seed: int  # with the epoch and the minibatch's number, source of all random numbers
     epoch: int = 0  # finished epochs
     batch: int = 0  # finished minibatches of the current epoch
     step: int = 0  # finished minibatches of all epochs
     nll: float = 0.0  # sums over the current epoch
     class_loss: float = 0.0
-    seconds: float = 0.0  # that it has taken so far
+    seconds: float = 0.0  # elapsed so far
     best_score: float | None = None
     best_epoch: int = 0
     history: dict[str, list[float]] = field(
@@ -88,12 +88,12 @@ class _Position:
     )
 
     def count(self, nll: float, class_loss: float) -> None:
-        """Another minibatch is done."""
+        """Count a finished minibatch."""
         self.nll, self.class_loss = self.nll + nll, self.class_loss + class_loss
         self.batch, self.step = self.batch + 1, self.step + 1
 
     def end_epoch(self, n_words: float, n_labelled: int) -> None:
-        """The last minibatch of an epoch is done."""
+        """Finish an epoch after its last minibatch."""
         self.history["nll"].append(self.nll / max(n_words, 1))
         self.history["class_loss"].append(self.class_loss / max(n_labelled, 1))
         self.epoch, self.batch, self.nll, self.class_loss = self.epoch + 1, 0, 0.0, 0.0
@@ -117,7 +117,7 @@ def train(
     verbose: int = 0,
     name: str = "model",
 ) -> Outcome:
-    """Run epochs over all documents in fresh random order until `max_iter` or no better validation score.
+    """Train for epochs over all documents in random order, until `max_iter` or no better validation score.
 
     Parameters
     ----------
@@ -125,29 +125,29 @@ def train(
     n_documents : int
         Documents are 0..n_documents-1 for the trainer.
     n_words, n_labelled : number
-        What the history's losses are divided by: -log p(v) per word, -log p(y | v) per labelled document.
+        Divisors of the history's losses: -log p(v) per word, -log p(y | v) per labelled document.
     max_iter : int
-        Largest number of epochs.
+        Maximum number of epochs.
     batch_size : int
         Documents per call of ``trainer.learn``.
     n_iter_no_change : int
-        Stop after so many epochs without a better score; only with `validate`.
+        Number of epochs without a better score before stopping; only with `validate`.
     rng : RandomState
-        Draws the one seed from which the order of the documents and the seeds of the steps come.
+        Draws the seed of the documents' order and of all steps.
     validate : callable, optional
         Parameters -> score, larger is better.  The parameters of the best epoch are returned; without it, the last.
     run : Run, optional
-        Checkpoints, a time limit, what Ctrl-C does, and who is told of progress.
+        Checkpoints, a time limit, the effect of Ctrl-C, and progress reports.
     identity : str
-        What the run depends on; a checkpoint with another identity is refused.
+        Everything that determines the run; a checkpoint with another identity is refused.
     row_numbers : ndarray, optional
-        The user's row numbers of the documents, for errors.
+        The user's row numbers of the documents, for error messages.
     peers : Peers, optional
         Other processes that train the same model.  The first one decides, and writes checkpoints.
     verbose : int
         1: a progress bar; 2: one line per epoch.
     name : str
-        For the progress bar.
+        Name shown in the progress bar.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def train(
         if position.best_score is None or score > position.best_score:
             position.best_score, position.best_epoch, best = score, position.epoch, theta
 
-    def tell(loss: float, ended: bool = False) -> None:
+    def report_status(loss: float, ended: bool = False) -> None:
         if run.report is None or peers.rank:
             return
         done = position.epoch * n_documents + min(position.batch * batch_size, n_documents)
@@ -187,7 +187,7 @@ def train(
         )
 
     log_dir = None if run.log_dir is None else str(run.log_dir)
-    if peers.rank:  # one tells for all
+    if peers.rank:  # the first process reports for all
         verbose, log_dir = 0, None
     loss = float("nan")
     with Progress(max_iter, n_documents, verbose, name, log_dir) as progress:
@@ -201,14 +201,14 @@ def train(
                     with uninterrupted():
                         nll, class_loss = trainer.learn(*minibatch)
                         if not np.isfinite(nll + class_loss):
-                            what = _bad_loss(nll + class_loss, position, documents, row_numbers, run.checkpoint)
-                            raise FloatingPointError(what)
+                            message = _bad_loss(nll + class_loss, position, documents, row_numbers, run.checkpoint)
+                            raise FloatingPointError(message)
                         position.count(nll, class_loss)
                         position.seconds = time.perf_counter() - begin
                     seen = min(position.batch * batch_size, n_documents)
                     loss = position.nll / seen
                     progress.advance(position.epoch * n_documents + seen, loss)
-                    tell(loss)
+                    report_status(loss)
                     if seen < n_documents:
                         saver.save_if_due(position, best)
                 if reason:
@@ -216,7 +216,7 @@ def train(
                     if validate is not None and position.batch:
                         improve(*score())
                     break
-                scored = None if validate is None else score()  # if this is interrupted, nothing has changed yet
+                scored = None if validate is None else score()  # an interrupt here changes nothing
                 with uninterrupted():
                     position.end_epoch(n_words, n_labelled)
                     if scored is not None:
@@ -225,24 +225,24 @@ def train(
                     position.seconds = time.perf_counter() - begin
                     position.history["seconds"].append(position.seconds)
                 progress.report(position.epoch, position.history)
-                tell(loss)
+                report_status(loss)
                 saver.save_if_due(position, best)
             else:
                 saver.save(position, best)
-            tell(loss, ended=True)
+            report_status(loss, ended=True)
         except KeyboardInterrupt:
             reason = "interrupted"
             saver.save(position, best)
             if run.raise_on_interrupt:
                 raise
-            kept = f"of epoch {position.best_epoch}" if best is not None else f"after {position.epoch} epochs"
-            warnings.warn(f"training of {name} was interrupted: keeping the model {kept}", stacklevel=3)
+            epoch_text = f"of epoch {position.best_epoch}" if best is not None else f"after {position.epoch} epochs"
+            warnings.warn(f"training of {name} was interrupted: keeping the model {epoch_text}", stacklevel=3)
     theta = trainer.parameters() if best is None else best
     return Outcome(theta, position.epoch, position.best_score, reason, position.history)
 
 
 def _ended(position: _Position, max_iter: int, n_iter_no_change: int, finish: bool) -> str:
-    """Why training ends after so many epochs; "", if it does not."""
+    """Return why training ends after this epoch; "" if it does not."""
     if position.epoch >= max_iter:
         return "max_iter"
     if position.best_score is not None and position.epoch - position.best_epoch >= n_iter_no_change:
@@ -253,7 +253,7 @@ def _ended(position: _Position, max_iter: int, n_iter_no_change: int, finish: bo
 def _minibatches(
     trainer: Trainer, position: _Position, order: np.ndarray, batch_size: int
 ) -> Iterator[tuple[np.ndarray, tuple[Any, ...]]]:
-    """The epoch's minibatches that are still to come, read in the background if the trainer wants that."""
+    """Yield the remaining minibatches of the epoch, read in the background for trainers with `reads_ahead`."""
     parts = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
 
     def load(k: int) -> tuple[np.ndarray, tuple[Any, ...]]:
@@ -261,13 +261,13 @@ def _minibatches(
         return parts[k], trainer.load(parts[k], seed)
 
     epoch = position.epoch
-    places = range(position.batch, len(parts))
+    numbers = range(position.batch, len(parts))
     if not trainer.reads_ahead:
-        yield from map(load, places)
+        yield from map(load, numbers)
         return
     with ThreadPoolExecutor(1, thread_name_prefix="minibatches") as pool:
-        waiting: list[Future] = [pool.submit(load, k) for k in places[:_AHEAD]]
-        for k in places:
+        waiting: list[Future] = [pool.submit(load, k) for k in numbers[:_AHEAD]]
+        for k in numbers:
             ready = waiting.pop(0).result()
             if k + _AHEAD < len(parts):
                 waiting.append(pool.submit(load, k + _AHEAD))
@@ -277,28 +277,28 @@ def _minibatches(
 def _bad_loss(value, position: _Position, documents, row_numbers, checkpoint: Checkpoint | None) -> str:
     rows = sorted((documents if row_numbers is None else row_numbers[documents]).tolist())
     shown = ", ".join(map(str, rows[:_SHOWN_ROWS])) + (", ..." if len(rows) > _SHOWN_ROWS else "")
-    kept = f"; the last good checkpoint is in {checkpoint.folder}" if checkpoint is not None else ""
+    hint = f"; the last good checkpoint is in {checkpoint.folder}" if checkpoint is not None else ""
     return (
         f"the loss became {value} in epoch {position.epoch + 1}, step {position.step + 1}, rows {shown}; "
-        f"try a smaller learning_rate{kept}"
+        f"try a smaller learning_rate{hint}"
     )
 
 
 class _Saver:
-    """Writes and reads a run's checkpoints; without a `Checkpoint`, nothing happens."""
+    """Writer and reader of a run's checkpoints; without a `Checkpoint`, it does nothing."""
 
     def __init__(self, checkpoint: Checkpoint | None, identity: str, trainer: Trainer, peers: Peers):
         self.checkpoint, self.identity, self.trainer, self.peers = checkpoint, identity, trainer, peers
-        self.resumed = False  # whether there was a checkpoint
-        self._saved: tuple[int, int] | None = None  # step and epoch of the last one
+        self.resumed = False  # whether the run continues from a checkpoint
+        self._saved: tuple[int, int] | None = None  # step and epoch of the last checkpoint
 
     def save_if_due(self, position: _Position, best: Any) -> None:
-        """Write a checkpoint, if it is time to."""
+        """Write a checkpoint if it is due."""
         if self.checkpoint is not None and not self.peers.rank and self.checkpoint.due(position.epoch):
             self.save(position, best)
 
     def save(self, position: _Position, best: Any) -> None:
-        """Write a checkpoint, unless there is one of this position."""
+        """Write a checkpoint, unless this position is already saved."""
         if self.checkpoint is None or self.peers.rank or self._saved == (position.step, position.epoch):
             return
         state = self.trainer.state()
@@ -310,13 +310,13 @@ class _Saver:
             self._saved = (position.step, position.epoch)
 
     def resume(self, position: _Position) -> tuple[_Position, Any]:
-        """The position to go on from, and the best parameters so far; the trainer is put into its state."""
+        """Restore the trainer from a checkpoint; return the position to continue from and the best parameters."""
         if self.checkpoint is None:
             return position, None
-        found = self.peers.agree(self.checkpoint.load)
+        loaded = self.peers.agree(self.checkpoint.load)
         best = None
-        if found is not None:
-            tensors, state = found
+        if loaded is not None:
+            tensors, state = loaded
             if state.get("identity") != self.identity:
                 raise ValueError(
                     f"{self.checkpoint.folder} has a checkpoint of another run (other options or other data); "

@@ -1,4 +1,4 @@
-"""The balanced binary tree with a word at each leaf."""
+"""Balanced binary tree with a word at each leaf."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 
 
 class WordTree:
-    """A balanced binary tree over `n_words` words, assigned to its leaves at random.
+    """Balanced binary tree over `n_words` words, which are assigned to its leaves at random.
 
     A node covers a range of leaves and splits it at the middle.  Inner nodes are numbered depth first from the
     root, 0; there are ``n_words - 1`` of them.  A word's probability is the product of the left/right decisions on
@@ -25,7 +25,7 @@ class WordTree:
     word_of_leaf : ndarray of shape (n_words,)
         The word at each leaf, from left to right.
     leaf_of_word : ndarray of shape (n_words,)
-        The inverse.
+        The leaf of each word.
     n_nodes : int
         Number of inner nodes, T.
     depth : int
@@ -50,7 +50,7 @@ class WordTree:
 
     @classmethod
     def from_leaves(cls, word_of_leaf: np.ndarray) -> WordTree:
-        """The tree whose leaves hold these words, from left to right."""
+        """Return the tree whose leaves hold these words, from left to right."""
         tree = cls.__new__(cls)
         tree.word_of_leaf = np.array(word_of_leaf, dtype=np.int64)
         if not np.array_equal(np.sort(tree.word_of_leaf), np.arange(tree.word_of_leaf.size)):
@@ -66,12 +66,12 @@ class WordTree:
         self.leaf_of_word[self.word_of_leaf] = np.arange(self.n_words)
 
     def paths(self, words: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Inner nodes and left/right decisions from the root to each word's leaf.
+        """Return inner nodes and left/right decisions from the root to each word's leaf.
 
         Parameters
         ----------
         words : array-like of int, optional
-            The words asked for; all by default.
+            Words whose paths to return; all by default.
 
         Returns
         -------
@@ -94,7 +94,7 @@ class WordTree:
         return nodes, sides
 
     def ranges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """For each inner node its leaves ``low..high-1`` and where they split: low, middle, high."""
+        """Return low, middle and high of each inner node: it has the leaves ``low..high-1``, split at the middle."""
         low, middle, high = (np.zeros(self.n_nodes, np.int64) for _ in range(3))
         lows, highs, nodes = np.array([0]), np.array([self.n_words]), np.array([0])
         while True:
@@ -112,9 +112,9 @@ class WordTree:
             )
 
     def base_rates(self, word_counts: np.ndarray) -> np.ndarray:
-        """Log-odds of turning right at each node, when words come with these frequencies.
+        """Return the log-odds of turning right at each node, for words with these frequencies.
 
-        One is added to each word's count, so that unseen words keep a chance.
+        One is added to each word's count, so that no word is impossible.
         """
         total = np.concatenate([[0.0], np.cumsum(np.asarray(word_counts, float)[self.word_of_leaf] + 1.0)])
         low, middle, high = self.ranges()

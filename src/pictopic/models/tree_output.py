@@ -1,7 +1,7 @@
 """Training and likelihood with the tree output, on the kernels.
 
-The kernels want words in the order of the leaves and rows padded to whole vectors, with the biases in the column after
-the last hidden unit.  `pack` and `unpack` go there and back; nobody else needs to know.
+The kernels need words in the order of the leaves and rows padded to whole vectors, with the biases in the column after
+the last hidden unit.  `pack` and `unpack` convert; no other module depends on this layout.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pictopic.models.parameters import ADAM_BETAS, WORD_RATE, Options, Theta, av
 from pictopic.models.training import Trainer
 from pictopic.models.tree import WordTree
 
-_CHUNK_WORDS = 1 << 20  # words whose orders are drawn at a time
-_PROBA_ROWS = 256  # documents whose probabilities are computed at a time
+_CHUNK_WORDS = 1 << 20  # words whose orders are drawn at once
+_PROBA_ROWS = 256  # documents whose probabilities are computed at once
 
 
 def pack(theta: Theta, tree: WordTree) -> learning.Parameters:
-    """Parameters as the kernels want them."""
+    """Convert parameters to the kernels' layout."""
     n_hidden = theta.c.size
     arrays = {}
     for name, weights, bias in (
@@ -44,7 +44,7 @@ def pack(theta: Theta, tree: WordTree) -> learning.Parameters:
 
 
 def unpack(packed: learning.Parameters, tree: WordTree, n_hidden: int) -> Theta:
-    """The inverse of `pack`."""
+    """Convert parameters back from the kernels' layout."""
     return Theta(
         W=packed.W[tree.leaf_of_word, :n_hidden],
         c=packed.c[0, :n_hidden].copy(),
@@ -56,7 +56,7 @@ def unpack(packed: learning.Parameters, tree: WordTree, n_hidden: int) -> Theta:
 
 
 def to_leaves(X: sparse.csr_array, tree: WordTree) -> sparse.csr_array:
-    """Columns in the order of the leaves, sorted in each row, counts as int32."""
+    """Return X with columns in the order of the leaves, sorted in each row, and counts as int32."""
     leaves = sparse.csr_array(
         (X.data.astype(np.int32), tree.leaf_of_word[X.indices].astype(np.int32), X.indptr.copy()), shape=X.shape
     )
@@ -65,12 +65,12 @@ def to_leaves(X: sparse.csr_array, tree: WordTree) -> sparse.csr_array:
 
 
 class TreeTrainer(Trainer):
-    """Minibatch learning of a tree-output model; keeps what the solver remembers from step to step.
+    """Minibatch training of a tree-output model, with the solver's memory between steps.
 
     Parameters
     ----------
     theta : Theta
-        Where to start.
+        Initial parameters.
     tree : WordTree
     X : csr_array of shape (n_documents, n_words)
         Counts.
@@ -102,16 +102,16 @@ class TreeTrainer(Trainer):
         )
         self.synced = [np.zeros(len(a) if options.averaging else 0) for a in self.theta]
         self.step = 0
-        self.decays = (0.0, 0.0)  # sums of the logarithms of the average's decays before the last step, and after
+        self.decays = (0.0, 0.0)  # sums of the logarithms of the average's decays before and after the last step
         self.pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None
 
     @property
     def in_place(self) -> bool:
-        """Whether each document is a step of its own."""
+        """Whether each document is a step."""
         return self.options.solver == "sgd" and self.options.batch_size == 1
 
     def learn(self, documents: np.ndarray, seed: int) -> tuple[float, float]:
-        """One step on a minibatch; the sums of -log p(v) and -log p(y | v) before it."""
+        """Do one step on a minibatch; return the sums of -log p(v) and -log p(y | v) before it."""
         if self.in_place:
             losses = self._run(0, documents, seed, self.theta, -self.options.learning_rate)
             self._next_step(len(documents))
@@ -122,7 +122,7 @@ class TreeTrainer(Trainer):
         if self.pool is None:
             losses = self._run(0, documents, seed, self._gradient(0), step)
         else:
-            # Parts of nearly equal numbers of words, the same for the same n_jobs.
+            # Parts with nearly equal numbers of words, the same for the same n_jobs.
             ends = np.cumsum(self.lengths[documents])
             cuts = np.searchsorted(ends, ends[-1] * np.arange(1, n_jobs) / n_jobs)
             parts = np.split(documents, cuts)
@@ -182,21 +182,21 @@ class TreeTrainer(Trainer):
                 learning.sync_average(theta, average, synced, self.decays[1])
 
     def parameters(self) -> Theta:
-        """The parameters to be used: the averages, where there are any."""
+        """Return a copy of the averages, or without averaging of the parameters."""
         self._sync()
         packed = learning.Parameters(*self.average) if self.options.averaging else self.theta
         return unpack(packed, self.tree, self.n_hidden)
 
     def to_arrays(self, parameters: Theta) -> dict[str, np.ndarray]:
-        """Parameters as named arrays, for a checkpoint."""
+        """Return parameters as named arrays, for a checkpoint."""
         return vars(parameters)
 
     def from_arrays(self, arrays: dict[str, np.ndarray]) -> Theta:
-        """The inverse of `to_arrays`."""
+        """Return parameters from named arrays, the inverse of `to_arrays`."""
         return Theta(**arrays)
 
     def _state_arrays(self) -> dict[str, np.ndarray]:
-        """Everything that steps change, as the kernels have it: averages that are not up to date stay so."""
+        """Return everything that steps change, in the kernels' layout; averages are not synchronised first."""
         return {
             f"{kind}.{name}": array
             for kind in ("theta", "moment", "square", "average", "synced")
@@ -204,12 +204,12 @@ class TreeTrainer(Trainer):
         }
 
     def state(self) -> dict[str, Any]:
-        """What a later trainer needs to go on from here."""
+        """Return the state from which training can be resumed."""
         tensors = {name: array.copy() for name, array in self._state_arrays().items()}
         return {"tensors": tensors, "step": self.step, "decays": list(self.decays)}
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` returned."""
+        """Continue from a `state`."""
         for name, array in self._state_arrays().items():
             array[...] = np.asarray(state["tensors"][name])
         self.step, self.decays = state["step"], (state["decays"][0], state["decays"][1])
@@ -218,7 +218,7 @@ class TreeTrainer(Trainer):
 def count_losses(
     theta: Theta, tree: WordTree, X: sparse.csr_array, activation: str, n_jobs: int, seed: int
 ) -> np.ndarray:
-    """-log p of each document, its words in a random order."""
+    """Return -log p of each document, with its words in a random order."""
     X = to_leaves(X, tree)
     lengths = np.asarray(X.sum(axis=1, dtype=np.int64)).ravel()
     packed = pack(theta, tree)
@@ -236,7 +236,7 @@ def count_losses(
 def sequence_losses(
     theta: Theta, tree: WordTree, words: np.ndarray, lengths: np.ndarray, activation: str, n_jobs: int
 ) -> np.ndarray:
-    """-log p of documents whose words follow each other in the given order."""
+    """Return -log p of documents whose words are in the given order."""
     leaves = tree.leaf_of_word[words]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     document = np.repeat(np.arange(len(lengths)), lengths)
@@ -263,15 +263,15 @@ def _losses(packed, n_hidden, leaves, order, offsets, activation, n_jobs) -> np.
 
 
 def next_word_proba(theta: Theta, tree: WordTree, hidden: np.ndarray, columns: np.ndarray | None) -> np.ndarray:
-    """p(next word) for the asked columns (all by default), given hidden layers: only their paths are computed."""
+    """Return p(next word) of the columns (all by default), given hidden layers; other paths are not computed."""
     nodes, sides = tree.paths(columns)
-    used, place = np.unique(nodes[nodes >= 0], return_inverse=True)
+    path_nodes, node_positions = np.unique(nodes[nodes >= 0], return_inverse=True)
     inner = np.full(nodes.shape, -1)
-    inner[nodes >= 0] = place
+    inner[nodes >= 0] = node_positions
     out = np.empty((len(hidden), len(nodes)), np.float32)
     for start in range(0, len(hidden), _PROBA_ROWS):
         rows = hidden[start : start + _PROBA_ROWS].astype(np.float64)
-        logits = rows @ theta.V[used].T + theta.b[used]
+        logits = rows @ theta.V[path_nodes].T + theta.b[path_nodes]
         log_p = np.zeros((len(rows), len(nodes)))
         for k in range(tree.depth):
             on_path = inner[:, k] >= 0

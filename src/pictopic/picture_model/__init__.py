@@ -1,4 +1,4 @@
-"""One object that learns from a collection of pictures, and then tags, classifies, finds and explains."""
+"""`PictureModel`: learns from a collection of pictures, then tags, classifies, finds and explains pictures."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from pictopic.tasks.quality import evaluate
 from pictopic.tasks.reading import PictureReader
 from pictopic.tasks.search import Index
 
-CHECKPOINTS = "checkpoints"  # folder of a fit's work folder
+CHECKPOINTS = "checkpoints"  # sub-folder of a fit's work folder
 _COLUMNS = ("label_column", "tags_column", "split_column", "pictures", "tag_rules")
-_MORE_WORDS = {20_000: 1000, 2_000: 500}  # from how many pictures on
+_WORDS_FROM = {20_000: 1000, 2_000: 500}  # pictures: visual words
 
 
 def usual_words(preset: str, n_pictures: int) -> int | None:
-    """Number of visual words for a collection of this size; None: the preset's."""
+    """Return the number of visual words for a collection of this size; None for the preset's."""
     if preset != "scenes":
         return None
-    return next((words for least, words in _MORE_WORDS.items() if n_pictures >= least), None)
+    return next((words for least, words in _WORDS_FROM.items() if n_pictures >= least), None)
 
 
 class PictureModel(ReviewMixin):
-    """Learns from pictures, tags and classes; then tags, classifies, finds and explains.
+    """Model of pictures, tags and classes that tags, classifies, finds and explains pictures.
 
     Parameters
     ----------
@@ -49,27 +49,28 @@ class PictureModel(ReviewMixin):
         Number of visual words; default: the preset's, and more for larger collections (500 from 2,000 pictures on, 1000
         from 20,000 on).
     regions : str, optional
-        Change to the preset.
+        Regions in place of the preset's.
     features : sequence of str, default=("gist", "mpeg7")
         Global features.
     max_side : int or None, default=480
         Larger pictures are scaled down to this many pixels.
     model : {"auto", "shallow", "deep"}, default="auto"
-        SupDocNADE or SupDeepDocNADE (DocNADE and DeepDocNADE without classes); by the size of the collection.
+        SupDocNADE or SupDeepDocNADE (DocNADE and DeepDocNADE without classes); "auto" goes by the size of the
+        collection.
     options : dict, optional
-        Options of the network other than its defaults, such as those that `pictopic tune` found.
+        Options of the network that differ from its defaults, for example from `pictopic tune`.
     random_state : int, default=0
     n_jobs : int or None, default=-1
-        Processes and threads; -1: one for each core.
+        Number of processes and threads; -1: one per core.
     verbose : int, default=1
-        0: say nothing.
+        0: silent.
 
     Attributes
     ----------
     corpus_ : Corpus
         The collection.
     figures_ : dict
-        How good the model is on the part of the collection that was held out, beside trivial answers.
+        Quality on held-out pictures, next to simple baselines.
 
     Examples
     --------
@@ -100,10 +101,10 @@ class PictureModel(ReviewMixin):
         self.preset, self.n_words, self.regions, self.features = preset, n_words, regions, tuple(features)
         self.max_side, self.model, self.options, self.random_state = max_side, model, options, random_state
         self.n_jobs, self.verbose = n_jobs, verbose
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None  # of the corpus, if it is nowhere else
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None  # holds the corpus, if no other folder does
         self._files: ModelFiles | None = None  # None: neither loaded nor saved
 
-    # ---- learning ----------------------------------------------------------------------------------------------------
+    # ---- training ----------------------------------------------------------------------------------------------------
 
     def fit(
         self,
@@ -123,19 +124,19 @@ class PictureModel(ReviewMixin):
         source : path or Corpus
             See `Corpus.build` for what can be a source.
         folder : path, optional
-            To work in: it gets the corpus and the checkpoints of the training, and a fit that was stopped there goes
-            on, to the same model.  It is needed as long as the model is not saved.  Default: a temporary folder, kept
-            as long as the model, and no checkpoints.
+            Work folder for the corpus and the checkpoints of the training; an interrupted fit resumes there and
+            results in the same model.  It is needed until the model is saved.  Default: a temporary folder, kept as
+            long as the model, and no checkpoints.
         progress : callable, optional
-            Told of the build's stages.
+            Called with the build's stages.
         init : path, optional
-            A model that ``pictopic pretrain`` wrote, of the same words, to start from.
+            Model with the same words to start from, as ``pictopic pretrain`` writes it.
         train : callable, optional
-            What trains the network, such as on a cluster; see `pictopic.cluster`.
+            Function that trains the network, for example on a cluster; see `pictopic.cluster`.
         run : Run, optional
-            How often checkpoints are written, what Ctrl-C does, and who is told of the training's progress.
+            Interval of checkpoints, effect of Ctrl-C, and progress reports of the training.
         **options
-            Of `Corpus.build`, such as `label_column`.
+            Options of `Corpus.build`, such as `label_column`.
 
         Returns
         -------
@@ -160,14 +161,15 @@ class PictureModel(ReviewMixin):
     def build_corpus(
         self, source: str | os.PathLike[str] | Source, folder: str | os.PathLike[str], **options: Any
     ) -> Corpus:
-        """The corpus that `fit` makes of a source.
+        """Build the corpus that `fit` learns from.
 
         Parameters
         ----------
         source : path or Source
         folder : path
         **options
-            Of `Corpus.build`.  With ``resume=True``, a finished corpus of the same is returned as it is.
+            Options of `Corpus.build`.  With ``resume=True``, a finished corpus of the same source is returned as it
+            is.
 
         Returns
         -------
@@ -176,14 +178,20 @@ class PictureModel(ReviewMixin):
         if not isinstance(source, Source):
             source = read_source(source, **{key: options.pop(key) for key in _COLUMNS if key in options})
         n_words = self.n_words or usual_words(self.preset, len(source))
-        words: dict[str, Any] = {
+        word_options: dict[str, Any] = {
             "n_words": n_words,
             "regions": self.regions,
             "max_side": self.max_side,
             "features": self.features,
         }
         return Corpus.build(
-            source, folder, preset=self.preset, random_state=self.random_state, n_jobs=self.n_jobs, **words, **options
+            source,
+            folder,
+            preset=self.preset,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            **word_options,
+            **options,
         )
 
     def _learn(self, corpus: Corpus, init: Any, train: Fit | None, run: Run) -> None:
@@ -198,18 +206,18 @@ class PictureModel(ReviewMixin):
             fit=train,
             run=run,
         )
-        self._take(corpus, fitted, Index.build(fitted.estimator.transform(corpus)))
+        self._set_parts(corpus, fitted, Index.build(fitted.estimator.transform(corpus)))
         if self.verbose:
             print("\n".join(self.summary()))
 
-    def _take(self, corpus: Corpus, fitted: Fitted, index: Index) -> None:
+    def _set_parts(self, corpus: Corpus, fitted: Fitted, index: Index) -> None:
         self.corpus_, self._fitted, self._index = corpus, fitted, index
         self._files = None
         self._reader, self._suggestions = PictureReader(corpus, self.n_jobs), None
         self.figures_ = dict(fitted.figures)
 
     def summary(self) -> list[str]:
-        """How good the model is on held-out pictures, next to simple baselines, as lines of text."""
+        """Return the quality on held-out pictures, next to simple baselines, as lines of text."""
         fitted = self._check_fitted()
         network = type(fitted.estimator).__name__
         lines = [f"learnt from {len(rows_to_learn_from(self.corpus_)):,} rows with {network}"]
@@ -221,10 +229,12 @@ class PictureModel(ReviewMixin):
             lines[0] += f"; on {fitted.n_validation:,} of them, which were held out first:"
         figures = fitted.figures
         if "classes" in figures:
-            what, usual = ("MAP", "always the same order") if self.corpus_.multi_label else ("right", "always the same")
+            measure, guess = (
+                ("MAP", "always the same order") if self.corpus_.multi_label else ("right", "always the same")
+            )
             head = fitted.head.name if fitted.head is not None else ""
             baseline = figures["classes_baseline"]
-            lines.append(f"  classes  {figures['classes']:6.1%} {what} ({head} classifier; {baseline:.1%} {usual})")
+            lines.append(f"  classes  {figures['classes']:6.1%} {measure} ({head} classifier; {baseline:.1%} {guess})")
         if "tags" in figures:
             baseline = figures["tags_baseline"]
             lines.append(
@@ -240,21 +250,21 @@ class PictureModel(ReviewMixin):
     # ---- other collections -------------------------------------------------------------------------------------------
 
     def evaluate(self, source: str | os.PathLike[str] | Corpus, **options: Any) -> dict[str, float]:
-        """How good the model is on other pictures.
+        """Measure the quality of the model on other pictures.
 
         Parameters
         ----------
         source : path or Corpus
-            A corpus must have been built with this model's words.
+            Other pictures; a corpus must have been built with this model's words.
         **options
-            Of `Corpus.build`, such as `label_column`.
+            Options of `Corpus.build`, such as `label_column`.
 
         Returns
         -------
         dict
             "accuracy" or "map" of classes; "f_measure" of the best five tags; "precision", "recall" and "n_plus" per
-            tag; "precision_at_10" of similar pictures (the same class); "log_likelihood_per_word" of all words, and
-            "log_likelihood_per_word_baseline" of the unigram model, in nats; as far as they can be measured.
+            tag; "precision_at_10" of similar pictures (those of the same class); "log_likelihood_per_word" of all
+            words and "log_likelihood_per_word_baseline" of the unigram model, in nats.  Only what can be measured.
 
         Raises
         ------
@@ -282,26 +292,26 @@ class PictureModel(ReviewMixin):
         run: Run | None = None,
         **options: Any,
     ) -> PictureModel:
-        """Take in more pictures, or decisions about tags, and go on learning from everything.
+        """Add pictures, or decisions about tags, and continue training on everything.
 
-        The folder that the model was loaded from stays as it is until `save`.  If anything goes wrong, so does the
-        model.
+        The folder that the model was loaded from does not change before `save`.  If the update fails, the model stays
+        as it was.
 
         Parameters
         ----------
         source : path, optional
-            New pictures; those of a name that is there already are skipped.
+            New pictures; those whose name is already in the collection are skipped.
         decisions : Decisions or path, optional
-            The collection's tags become what they say; those about pictures that are not in it do not count.
+            Decisions to apply to the collection's tags; those about other pictures are ignored.
         passes : int, default=20
-            Over the whole collection.
+            Number of passes over the whole collection.
         folder : path, optional
-            To work in; an update of the same model that was stopped there goes on.  Default: a temporary folder, kept
+            Work folder, in which an interrupted update of the same model resumes.  Default: a temporary folder, kept
             as long as the model.
         run : Run, optional
-            Of the training: who is told of its progress, and what Ctrl-C does.
+            Progress reports of the training, and effect of Ctrl-C.
         **options
-            Of `Corpus.append`, such as `label_column`.
+            Options of `Corpus.append`, such as `label_column`.
 
         Returns
         -------
@@ -323,9 +333,9 @@ class PictureModel(ReviewMixin):
         run = run or Run()
         if temporary is None:
             run = replace(run, checkpoint=Checkpoint(update.checkpoints, minutes=1))
-        # A copy: if learning fails or is interrupted, this model stays what it was.
-        again = refit(copy.deepcopy(fitted), update.corpus, passes, run)
-        self._take(update.corpus, again, Index.build(again.estimator.transform(update.corpus)))
+        # A copy: if training fails or is interrupted, this model stays as it was.
+        refitted = refit(copy.deepcopy(fitted), update.corpus, passes, run)
+        self._set_parts(update.corpus, refitted, Index.build(refitted.estimator.transform(update.corpus)))
         self._temporary = temporary or self._temporary
         if self.verbose:
             news = [f"{update.n_new:,} pictures more"]
@@ -337,9 +347,9 @@ class PictureModel(ReviewMixin):
     # ---- files -------------------------------------------------------------------------------------------------------
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write everything to a folder: collection, network, classifier, thresholds, index.
+        """Write collection, network, classifier, thresholds and index to a folder.
 
-        Nothing in it is ever executed when it is loaded.  The pictures themselves stay where they are.
+        Loading it never executes anything.  The pictures themselves stay where they are.
         """
         fitted = self._check_fitted()
         self._files = write_model(Path(folder), self._options(), self.corpus_, fitted, self._index)
@@ -347,13 +357,13 @@ class PictureModel(ReviewMixin):
     def check_files(self) -> None:
         """Check every byte of the files that the model was read from or saved to, and of its collection.
 
-        `load` checks small files and the sizes of all others, so that a large model answers at once; this takes a
-        second for 1.4 GB.  It may run in a thread of its own while the model answers.
+        `load` checks only small files and the sizes of all others, so that a large model answers at once.  This check
+        takes a second for 1.4 GB; it may run in its own thread while the model answers.
 
         Raises
         ------
         ValueError
-            If a file is not what was saved; it names the first such file.
+            If a file is not what was saved; the error names the first such file.
 
         Examples
         --------
@@ -396,6 +406,6 @@ class PictureModel(ReviewMixin):
         """
         saved = read_model(Path(folder), None if pictures is None else Path(pictures))
         model = cls(**saved.options, n_jobs=n_jobs, verbose=verbose)
-        model._take(saved.corpus, saved.fitted, saved.index)
+        model._set_parts(saved.corpus, saved.fitted, saved.index)
         model._files = saved.files
         return model

@@ -1,4 +1,4 @@
-"""What a picture model answers about pictures."""
+"""Answers of a picture model about single pictures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DONT_KNOW = "don't know"
 
 
 class AnswersMixin:
-    """Tags, classes, similar pictures, and why."""
+    """Tags, classes, similar pictures and explanations."""
 
     corpus_: Corpus
     _fitted: Fitted
@@ -31,7 +31,7 @@ class AnswersMixin:
 
     def _check_fitted(self) -> Fitted:
         if not hasattr(self, "_fitted"):
-            raise ValueError("this model has not learnt anything yet: call fit, or load one")
+            raise ValueError("this model is not fitted yet: call fit, or load a saved model")
         return self._fitted
 
     @property
@@ -41,7 +41,7 @@ class AnswersMixin:
 
     @property
     def has_classes(self) -> bool:
-        """Whether there are classes to tell apart."""
+        """Whether the model has classes."""
         return self._check_fitted().head is not None
 
     @property
@@ -52,14 +52,13 @@ class AnswersMixin:
 
     @property
     def has_thresholds(self) -> bool:
-        """Whether it is known from which probability on to believe a tag."""
+        """Whether tags have calibrated probabilities and thresholds."""
         return self._check_fitted().thresholds is not None
 
     def describe(self, picture: Any) -> Described:
-        """Describe pictures once, to ask many things about them.
+        """Compute words and features of pictures once, for several questions about them.
 
-        Describing a picture takes much longer than answering.  What is returned can stand in place of the picture
-        wherever one is asked about.
+        This takes much longer than answering.  All methods accept the result in place of the picture.
 
         Parameters
         ----------
@@ -80,27 +79,27 @@ class AnswersMixin:
     def annotate(
         self, picture: Any, k: int = 5, *, tags: Sequence[str] = (), thresholds: bool = False
     ) -> Answer | list[Answer]:
-        """Tags for pictures.
+        """Annotate pictures with tags.
 
         Parameters
         ----------
         picture : path, bytes, PIL image or numpy array, a list of them, or Described
         k : int, default=5
         tags : sequence of str, default=()
-            Tags that the picture is known to have; they help to find others, and are not given again.
+            Tags that the picture is known to have; they help to predict others, and are left out of the answer.
         thresholds : bool, default=False
-            Instead of the k best: all that pass their threshold, with calibrated probabilities.
+            Return all tags above their threshold, with calibrated probabilities, instead of the k best.
 
         Returns
         -------
         list of (tag, score), best first; for a list of pictures, a list of these
-            A picture that cannot be read has none, with a warning.
+            An unreadable picture in a list has no tags, with a warning.
         """
         fitted = self._check_fitted()
         names = self.corpus_.vocabulary.annotations
         if not names:
             raise ValueError(
-                "the collection has no tags to annotate with: add tags to some of its pictures, and learn anew"
+                "the collection has no tags to annotate with: add tags to some of its pictures, and fit a new model"
             )
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
@@ -108,18 +107,18 @@ class AnswersMixin:
         query = Query(self._reader, picture, known)
         p = tag_proba(fitted.estimator, query.rows)
         if not thresholds:
-            return query.answers([rank_tags(own, names, k, known) for own in p])
+            return query.answers([rank_tags(row, names, k, known) for row in p])
         if fitted.thresholds is None:
             raise ValueError("there were too few tagged pictures to learn thresholds from")
-        sure = fitted.thresholds.probabilities(p)
+        calibrated = fitted.thresholds.probabilities(p)
         answers = []
-        for own in sure:
-            passed = [i for i in np.argsort(-own, kind="stable") if own[i] >= fitted.thresholds.thresholds[i]]
-            answers.append([(names[i], float(own[i])) for i in passed if names[i] not in known])
+        for row in calibrated:
+            passed = [i for i in np.argsort(-row, kind="stable") if row[i] >= fitted.thresholds.thresholds[i]]
+            answers.append([(names[i], float(row[i])) for i in passed if names[i] not in known])
         return query.answers(answers)
 
     def tag_probabilities(self, picture: Any, *, tags: Sequence[str] = ()) -> dict[str, float]:
-        """How probable it is, after calibration, that a picture has each tag.
+        """Return the calibrated probability that a picture has each tag.
 
         Parameters
         ----------
@@ -137,23 +136,23 @@ class AnswersMixin:
         query = Query(self._reader, picture, split_tags(list(tags)))
         if not query.one:
             raise ValueError("tag_probabilities takes one picture, not a list")
-        own = fitted.thresholds.probabilities(tag_proba(fitted.estimator, query.rows))[0]
-        return dict(zip(self.corpus_.vocabulary.annotations, own.tolist(), strict=True))
+        probabilities = fitted.thresholds.probabilities(tag_proba(fitted.estimator, query.rows))[0]
+        return dict(zip(self.corpus_.vocabulary.annotations, probabilities.tolist(), strict=True))
 
     def classify(
         self, picture: Any, k: int | None = None, *, tags: Sequence[str] = (), dont_know: bool = False
     ) -> Answer | list[Answer]:
-        """Classes of pictures, with calibrated probabilities.
+        """Classify pictures, with calibrated probabilities.
 
         Parameters
         ----------
         picture : path, bytes, PIL image or numpy array, a list of them, or Described
         k : int, optional
-            How many classes; default: all.
+            Number of classes in the answer; default: all.
         tags : sequence of str, default=()
             Tags that the picture is known to have.
         dont_know : bool, default=False
-            Answer ``("don't know", probability)`` first where nine of ten such answers would not be right.
+            Answer ``("don't know", probability)`` first if fewer than nine of ten such answers would be right.
 
         Returns
         -------
@@ -162,15 +161,16 @@ class AnswersMixin:
         fitted = self._check_fitted()
         if fitted.head is None:
             raise ValueError(
-                "the collection has no classes to tell apart: add a label column, or a folder per class, and learn anew"
+                "the collection has no classes to tell apart: add a label column, or a folder per class, and fit a new "
+                "model"
             )
         query = Query(self._reader, picture, split_tags(list(tags)))
         answers = []
-        for own in fitted.head.predict_proba(fitted.estimator.transform(query.rows)):
-            order = np.argsort(-own, kind="stable")
-            answer = [(fitted.head.classes[i], float(own[i])) for i in order][:k]
-            if dont_know and own.max() < fitted.head.sure_from:
-                answer.insert(0, (DONT_KNOW, float(1 - own.max())))
+        for probabilities in fitted.head.predict_proba(fitted.estimator.transform(query.rows)):
+            order = np.argsort(-probabilities, kind="stable")
+            answer = [(fitted.head.classes[i], float(probabilities[i])) for i in order][:k]
+            if dont_know and probabilities.max() < fitted.head.sure_from:
+                answer.insert(0, (DONT_KNOW, float(1 - probabilities.max())))
             answers.append(answer[:k])
         return query.answers(answers)
 
@@ -183,16 +183,16 @@ class AnswersMixin:
         label: str | None = None,
         tag: str | None = None,
     ) -> Answer | list[Answer]:
-        """Pictures of the collection that are like a picture, go with tags, or both.
+        """Find pictures of the collection that are similar to a picture, go with tags, or both.
 
         Parameters
         ----------
         picture : path, bytes, PIL image or numpy array, a list of them, or Described
-            Or the name of one in the collection.  A picture is not found by itself.
+            Or the name of one in the collection.  The picture itself is not in the answer.
         tags : sequence of str, optional
         k : int, default=10
         label, tag : str, optional
-            Only pictures with this label, with this tag.
+            Search only pictures with this label or this tag.
 
         Returns
         -------
@@ -202,43 +202,43 @@ class AnswersMixin:
         words = tuple(split_tags([tags] if isinstance(tags, str) else list(tags or ())))
         if picture is None and not words:
             raise ValueError("search needs a picture, tags, or both")
-        unknown = [own for own in words if own not in self.corpus_.vocabulary]
+        unknown = [word for word in words if word not in self.corpus_.vocabulary]
         if unknown and picture is None and len(unknown) == len(words):
             raise ValueError(f"no picture of the collection has the tag {unknown[0]!r}")
         query = Query(self._reader, picture, words)
-        itself = [self._reader.row_of(query.pictures[number]) for number in query.found]
-        numbers, similarities = self._index.search(
-            fitted.estimator.transform(query.rows), k, among=self._filtered(label, tag), exclude=itself
+        query_rows = [self._reader.row_of(query.pictures[number]) for number in query.readable]
+        nearest, similarities = self._index.search(
+            fitted.estimator.transform(query.rows), k, among=self._matching(label, tag), exclude=query_rows
         )
         names = self.corpus_.file_names
         answers = [
-            [(names[row], float(value)) for row, value in zip(own, values, strict=True) if row >= 0]
-            for own, values in zip(numbers, similarities, strict=True)
+            [(names[row], float(value)) for row, value in zip(rows, values, strict=True) if row >= 0]
+            for rows, values in zip(nearest, similarities, strict=True)
         ]
         return query.answers(answers)
 
     def similar_tags(self, tag: str, k: int = 10) -> Answer:
-        """Tags that the model takes for similar, by the cosine of their representations."""
+        """Return the tags most similar to a tag, by the cosine of their representations."""
         fitted = self._check_fitted()
         vocabulary, name = self.corpus_.vocabulary, normalise_tag(tag)
         if name not in vocabulary:
             raise ValueError(f"no picture of the collection has the tag {tag!r}")
-        n = vocabulary.n_annotation_words
-        alone = sparse.hstack(
-            [sparse.csr_array((n, vocabulary.n_pairs), dtype=np.int32), sparse.eye_array(n, dtype=np.int32)]
+        n_tags = vocabulary.n_annotation_words
+        single_tags = sparse.hstack(
+            [sparse.csr_array((n_tags, vocabulary.n_pairs), dtype=np.int32), sparse.eye_array(n_tags, dtype=np.int32)]
         )
-        Z = fitted.estimator.transform(Rows(alone, n_annotation_words=n))
-        own = vocabulary.annotations.index(name)
-        rows, values = Index.build(Z).search(Z[[own]], k, exclude=[own])
+        Z = fitted.estimator.transform(Rows(single_tags, n_annotation_words=n_tags))
+        query = vocabulary.annotations.index(name)
+        rows, values = Index.build(Z).search(Z[[query]], k, exclude=[query])
         return [(vocabulary.annotations[row], float(v)) for row, v in zip(rows[0], values[0], strict=True) if row >= 0]
 
     def duplicates(self, similarity: float = 0.98) -> list[list[str]]:
-        """Groups of pictures that are almost the same, by their pixels and by their representations.
+        """Return groups of near-duplicate pictures, by their pixels and their representations.
 
         Parameters
         ----------
         similarity : float, default=0.98
-            Cosine of representations from which on two pictures that also look alike from afar are the same.
+            Minimum cosine of the representations of two pictures whose perceptual hashes are also similar.
 
         Returns
         -------
@@ -247,20 +247,20 @@ class AnswersMixin:
         self._check_fitted()
         hashes = self.corpus_.table(["picture_hash"])["picture_hash"].to_pylist()
         known = [row for row, value in enumerate(hashes) if value is not None]
-        group = groups(np.array([hashes[row] for row in known], dtype=np.uint64))
-        together: dict[int, list[int]] = {}
-        for row, number in zip(known, group, strict=True):
-            together.setdefault(int(number), []).append(row)
-        found = []
-        for members in together.values():
+        group_numbers = groups(np.array([hashes[row] for row in known], dtype=np.uint64))
+        group_rows: dict[int, list[int]] = {}
+        for row, number in zip(known, group_numbers, strict=True):
+            group_rows.setdefault(int(number), []).append(row)
+        duplicate_groups = []
+        for members in group_rows.values():
             vectors = np.asarray(self._index.vectors[members])
             near = [row for row, value in zip(members, vectors @ vectors[0], strict=True) if value >= similarity]
             if len(near) > 1:
-                found.append([self.corpus_.file_names[row] for row in near])
-        return sorted(found, key=len, reverse=True)
+                duplicate_groups.append([self.corpus_.file_names[row] for row in near])
+        return sorted(duplicate_groups, key=len, reverse=True)
 
     def explain(self, picture: Any, name: str | None = None) -> Explanation:
-        """Which places of a picture spoke for a tag or a class.
+        """Explain which places of a picture contribute to a tag or a class.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class AnswersMixin:
         Returns
         -------
         Explanation
-            Its `overlay` is a picture to look at.
+            Its `overlay` shows the contributions in the picture.
         """
         fitted = self._check_fitted()
         described = self.describe(picture)
@@ -294,10 +294,10 @@ class AnswersMixin:
         return Explanation(name, total, words, heat, overlay(image, heat))
 
     def _score_of(self, name: str) -> Callable[[Rows], np.ndarray]:
-        """Log-probability of a class or a tag, as a function of rows."""
+        """Return the log-probability of a class or a tag, as a function of rows."""
         fitted, vocabulary = self._check_fitted(), self.corpus_.vocabulary
         if fitted.head is not None and name in fitted.head.classes:
-            # The network's own classes: smooth, and what it was trained for.
+            # The network's own probability: smooth, and what it was trained for.
             k = class_names(fitted.estimator, self.corpus_.classes).index(name)
             return lambda rows: np.log(fitted.estimator.predict_proba(rows)[:, k] + 1e-12)
         if normalise_tag(name) in vocabulary:
@@ -305,15 +305,15 @@ class AnswersMixin:
             return lambda rows: np.log(tag_proba(fitted.estimator, rows)[:, k] + 1e-12)
         raise ValueError(f"{name!r} is neither a class nor a tag of the collection")
 
-    def _filtered(self, label: str | None, tag: str | None) -> np.ndarray | None:
-        """Which pictures have this label and this tag; None: all."""
+    def _matching(self, label: str | None, tag: str | None) -> np.ndarray | None:
+        """Return a mask of the pictures with this label and this tag; None for all."""
         if label is None and tag is None:
             return None
-        chosen = np.ones(len(self.corpus_), bool)
+        matches = np.ones(len(self.corpus_), bool)
         if label is not None:
             if label not in self.corpus_.classes:
                 raise ValueError(f"there is no class {label!r}; there are {', '.join(self.corpus_.classes[:20])}")
-            chosen &= [label in (own or ()) for own in self.corpus_.label_lists]
+            matches &= [label in (labels or ()) for labels in self.corpus_.label_lists]
         if tag is not None:
-            chosen &= [normalise_tag(tag) in own for own in self.corpus_.tags]
-        return chosen
+            matches &= [normalise_tag(tag) in tags for tags in self.corpus_.tags]
+        return matches

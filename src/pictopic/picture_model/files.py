@@ -1,4 +1,4 @@
-"""A whole picture model in one folder: nothing in it is ever executed, and it appears whole or not at all."""
+"""Saving and loading of picture models: one folder, replaced as a whole, nothing in it ever executed."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ HELD_OUT = "held_out.safetensors"
 
 @dataclass(frozen=True)
 class SavedModel:
-    """What `read_model` returns."""
+    """A model as `read_model` returns it."""
 
-    options: dict[str, Any]  # of the PictureModel
+    options: dict[str, Any]  # options of the PictureModel
     corpus: Corpus
     fitted: Fitted
     index: Index
@@ -54,17 +54,17 @@ class SavedModel:
 
 
 def write_model(folder: Path, options: dict[str, Any], corpus: Corpus, fitted: Fitted, index: Index) -> ModelFiles:
-    """Write a model beside the place where it is to be, then put it there in one step.
+    """Write a model to a folder, in one step: beside it first, then swapped in.
 
     Parameters
     ----------
     folder : Path
-        If there is a model already, it is replaced; anything else is left alone, with an error.  A link stays a link:
-        what it leads to is replaced.
+        A model there is replaced; anything else raises an error and stays.  A link stays a link: its target is
+        replaced.
     options : dict
-        Of the PictureModel.
+        Options of the PictureModel.
     corpus, fitted, index
-        What it has learnt.
+        The learnt parts of the model.
     """
     folder = Path(os.path.realpath(folder))
     with lock_beside(folder):
@@ -104,30 +104,30 @@ def _write_parts(new: Path, final: Path, options: dict[str, Any], corpus: Corpus
 
 
 def _known_hashes(folder: Path) -> dict[str, str]:
-    """Hashes of large files, which were computed when they were written."""
-    found = {
+    """Return the hashes of large files that were computed when they were written."""
+    hashes = {
         f"corpus/{SHARDS}/{shard['name']}/{name}": digest
         for shard in Manifest.read(folder / "corpus").shards
         for name, digest in shard.get("sha256", {}).items()
     }
     for part, config, key in (("network", "config.json", "tensors"), ("index", "index.json", "vectors")):
         content = read_json(folder / part / config)
-        found[f"{part}/{content[key]}"] = content[f"{key}_sha256"]
-    return found
+        hashes[f"{part}/{content[key]}"] = content[f"{key}_sha256"]
+    return hashes
 
 
 def _arrays(held_out: HeldOut) -> dict[str, np.ndarray]:
-    """Those that there are; of tags with three digits, for there may be a thousand."""
-    found = {"rows": held_out.rows}
+    """Return the arrays of held-out answers; those of tags in half precision, as there may be a thousand tags."""
+    arrays = {"rows": held_out.rows}
     if held_out.class_proba is not None:
-        found["class_proba"] = np.ascontiguousarray(held_out.class_proba, dtype=np.float32)
+        arrays["class_proba"] = np.ascontiguousarray(held_out.class_proba, dtype=np.float32)
     if held_out.tag_proba is not None:
-        found["tag_proba"] = np.ascontiguousarray(held_out.tag_proba, dtype=np.float16)
-    return found
+        arrays["tag_proba"] = np.ascontiguousarray(held_out.tag_proba, dtype=np.float16)
+    return arrays
 
 
 def copy_corpus(corpus: Corpus, folder: Path, final: Path) -> None:
-    """Copy a corpus' folder to `folder`, from where it will be moved to `final`; links, where the disk is the same.
+    """Copy a corpus' folder to `folder`, from where it will be moved to `final`; with hard links on the same disk.
 
     Its files are never changed in place, so a link is as good as a copy.
     """
@@ -136,8 +136,8 @@ def copy_corpus(corpus: Corpus, folder: Path, final: Path) -> None:
     manifest = Manifest.read(source)
     known = [(shard["name"], shard["n_rows"], shard.get("sha256")) for shard in corpus._manifest.shards]
     now = [(shard["name"], shard["n_rows"], shard.get("sha256")) for shard in manifest.shards]
-    if now[: len(known)] != known:  # pictures that were added do no harm: the model has the numbers of its rows
-        raise ValueError(f"{source} was changed since the model was learnt or loaded: load or learn the model again")
+    if now[: len(known)] != known:  # added pictures do no harm: the model knows the numbers of its rows
+        raise ValueError(f"{source} was changed since the model was fitted or loaded: load or fit the model again")
     for shard in manifest.shards:
         if shard["pictures"] is not None:
             pictures = os.path.normpath(source / shard["pictures"])
@@ -156,17 +156,17 @@ def _link_or_copy(source: str, target: str) -> str:
 def read_model(folder: Path, pictures: Path | None) -> SavedModel:
     """Read what `write_model` wrote.
 
-    If another process replaces the model meanwhile, this is the old one or the new one, never some of each.
+    If another process replaces the model meanwhile, the result is the old or the new model, never a mixture.
     """
     folder = recovered(folder)
     return read_unchanged(lambda: _read_parts(folder, pictures), lambda: _identity(folder), str(folder))
 
 
 def _identity(folder: Path) -> tuple[int, ...] | None:
-    """What changes when another model is put into a folder's place; None: there is none."""
+    """Return what changes when a folder's model is replaced; None if there is none."""
     with suppress(OSError):
-        own, config = folder.stat(), (folder / CONFIG).stat()
-        return own.st_dev, own.st_ino, config.st_ino, config.st_mtime_ns, config.st_size
+        status, config_status = folder.stat(), (folder / CONFIG).stat()
+        return status.st_dev, status.st_ino, config_status.st_ino, config_status.st_mtime_ns, config_status.st_size
     return None
 
 
@@ -184,7 +184,7 @@ def _read_parts(folder: Path, pictures: Path | None) -> SavedModel:
         thresholds = None if thresholds is None else TagThresholds.from_dict(thresholds)
         held_out = _read_held_out(folder / HELD_OUT, corpus, head) if HELD_OUT in files.table else None
         figures = check_figures(section(content, "figures"))
-        # Without looking at each byte of its vectors, which is left to `ModelFiles.check`.
+        # Without hashing its vectors, which is left to `ModelFiles.check`.
         index = Index.load(folder / "index", verify=False)
         fitted = Fitted(estimator, head, thresholds, figures, held_out)
         check_together(corpus, fitted, index)
@@ -194,12 +194,12 @@ def _read_parts(folder: Path, pictures: Path | None) -> SavedModel:
 
 
 def _read_corpus(folder: Path, pictures: Path | None) -> Corpus:
-    """The rows of the collection that belong to the model."""
+    """Read the rows of the collection that belong to the model."""
     try:
         whole_corpus = Corpus.open(folder / "corpus", pictures=pictures)
         rows = _read_rows(folder / "rows.npy", len(whole_corpus))
         corpus = whole_corpus[rows]
-        # What is read when it is first asked for, now: later, another model may lie in the folder.
+        # Read lazy attributes now: later, another model may be in the folder.
         _ = corpus.vocabulary, corpus.options, corpus.codebook, corpus.file_names, corpus.classes
     except ValueError:
         raise
@@ -209,10 +209,10 @@ def _read_corpus(folder: Path, pictures: Path | None) -> Corpus:
 
 
 def _read_rows(path: Path, n_rows: int) -> np.ndarray:
-    """Numbers of rows of a corpus with `n_rows` rows."""
+    """Read and check row numbers of a corpus with `n_rows` rows."""
     check_regular(path)
     try:
-        # Mapped: the header may promise more than the file holds, and memory would be taken for it.
+        # Mapped: the header may promise more than the file holds, for which memory would be allocated.
         rows = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # the header is a Python literal: reading a damaged one raises anything
         raise ValueError(f"{path} is damaged: {shown(str(error))}") from None
@@ -240,7 +240,7 @@ def _read_held_out(path: Path, corpus: Corpus, head: ClassHead | None) -> HeldOu
 
 
 def _checked_files(folder: Path, content: dict[str, Any]) -> ModelFiles:
-    """The files of a model, after those that can be checked quickly were."""
+    """Return the files of a model, after the quick checks."""
     version = whole(section(content, "format_version"), "format_version", 1, 2**31)
     if version > FORMAT_VERSION:
         raise ValueError("it was written by a newer pictopic; update pictopic to read it")

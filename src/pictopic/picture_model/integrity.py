@@ -1,7 +1,7 @@
-"""Which files a saved model consists of, and whether they still are what was saved.
+"""Checks that the files of a saved model are those that were saved.
 
-Hashes find accidents: bits that flipped, files that were cut off, parts of another model.  They do not stop an
-attacker, who writes hashes of his own: whatever is read is checked all the same.
+Hashes detect accidents: flipped bits, truncated files, parts of another model.  They do not stop an attacker, who can
+write hashes, too: everything that is read is checked all the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pictopic.files import is_inside
 from pictopic.models.persistence import TIMINGS
 from pictopic.storage import sha256
 
-_SMALL, _QUICK = 8 << 20, 256 << 20  # bytes of a file, and of all, that are hashed before the first answer
+_SMALL, _QUICK = 8 << 20, 256 << 20  # bytes per file, and in all, that are hashed on loading
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -28,13 +28,13 @@ class ModelFiles:
     Parameters
     ----------
     folder : Path
-        Of the model.
+        Folder of the model.
     config : str
-        Name of the file with the configuration.
+        Name of the configuration file.
     config_sha256 : str
         Its SHA-256 when it was read or written.
     table : mapping
-        For each other file, by its name in the folder, its SHA-256 and its size in bytes.
+        SHA-256 and size in bytes of each other file, by its name in the folder.
     """
 
     def __init__(self, folder: Path, config: str, config_sha256: str, table: Mapping[str, tuple[str, int]]):
@@ -43,7 +43,7 @@ class ModelFiles:
 
     @classmethod
     def read(cls, folder: Path, config: str, config_sha256: str, table: Any) -> ModelFiles:
-        """From a configuration; a ValueError if it is not such a table, or a name leads out of the folder."""
+        """Read a configuration's table; a ValueError if it is damaged, or a name leads out of the folder."""
         checked = {}
         for name, entry in mapping(table, "files").items():
             entry = mapping(entry, name)
@@ -70,7 +70,7 @@ class ModelFiles:
     def check(self) -> None:
         """Check every byte of every file; a ValueError names the first damaged one.
 
-        Nothing is said of a model that another one has taken the place of meanwhile.
+        Does nothing if another model has meanwhile replaced this one.
         """
         for name, (digest, _) in sorted(self.table.items()):
             path = self.folder / name
@@ -79,10 +79,12 @@ class ModelFiles:
             except OSError:
                 damaged = True
             if damaged and self._is_there():
-                raise ValueError(f"{path} is damaged: it is not the file that was saved; take a copy, or learn again")
+                raise ValueError(
+                    f"{path} is damaged: it is not the file that was saved; restore a copy, or fit the model again"
+                )
 
     def _is_there(self) -> bool:
-        """Whether the model in the folder is still this one."""
+        """Return whether the model in the folder is still this one."""
         try:
             return sha256(self.folder / self.config) == self.config_sha256
         except OSError:
@@ -90,13 +92,13 @@ class ModelFiles:
 
 
 def table_of(folder: Path, known: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """The table of all files below a folder, for its configuration.
+    """Return the table of all files below a folder, for its configuration.
 
     Parameters
     ----------
     folder : Path
     known : mapping
-        Hashes that need not be computed again, by file name.
+        Known hashes by file name, which are not computed again.
     """
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     return {
@@ -107,7 +109,7 @@ def table_of(folder: Path, known: Mapping[str, str]) -> dict[str, dict[str, Any]
 
 
 def checksum(content: dict[str, Any]) -> str:
-    """SHA-256 of a configuration's values, but for the checksum itself.
+    """Return the SHA-256 of a configuration's values, without the checksum itself.
 
     Examples
     --------

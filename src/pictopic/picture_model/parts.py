@@ -1,4 +1,4 @@
-"""Whether the parts of a model that was read go together, and whether its options are a PictureModel's."""
+"""Checks of a loaded model: its options, its figures, and whether its parts go together."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pictopic.words.extract import PRESETS
 from pictopic.words.global_features import n_features
 from pictopic.words.regions import Regions
 
-_MOST = 10_000_000
+_MAX_COUNT = 10_000_000
 
 
 def check_options(value: Any) -> dict[str, Any]:
-    """Options of a PictureModel, from its file; a ValueError says which one is wrong."""
+    """Check options of a PictureModel from its file; a ValueError says which one is wrong."""
     content = mapping(value, "options")
     features = tuple(texts(section(content, "features"), "features"))
-    n_features(features)  # raises, if there is no such kind
-    regions, own = section(content, "regions"), section(content, "options")
+    n_features(features)  # raises if a kind is unknown
+    regions, network_options = section(content, "regions"), section(content, "options")
     if regions is not None:
         Regions.parse(text(regions, "regions"))
-    if own is not None and not is_finite_tree(mapping(own, "options")):
+    if network_options is not None and not is_finite_tree(mapping(network_options, "options")):
         raise ValueError("'options' has a number that is not finite")
 
     def optional(name: str) -> int | None:
-        found = section(content, name)
-        return None if found is None else whole(found, name, 1, _MOST)
+        count = section(content, name)
+        return None if count is None else whole(count, name, 1, _MAX_COUNT)
 
     return {
         "preset": one_of(section(content, "preset"), "preset", tuple(PRESETS)),
@@ -38,14 +38,14 @@ def check_options(value: Any) -> dict[str, Any]:
         "features": features,
         "max_side": optional("max_side"),
         "model": one_of(section(content, "model"), "model", ("auto", "shallow", "deep")),
-        "options": own,
+        "options": network_options,
         "random_state": whole(section(content, "random_state"), "random_state", 0, 2**32 - 1),
     }
 
 
 def check_figures(value: Any) -> dict[str, float]:
-    """Figures of the held-out part, from a file; each of classes and tags stands beside its baseline."""
-    figures = {text(name, "figures"): number(own, name) for name, own in mapping(value, "figures").items()}
+    """Check figures of held-out pictures from a file; those of classes and tags need their baseline."""
+    figures = {text(name, "figures"): number(figure, name) for name, figure in mapping(value, "figures").items()}
     for name in ("classes", "tags"):
         if name in figures and f"{name}_baseline" not in figures:
             raise ValueError(f"'figures' has {name!r} without {name + '_baseline'!r}")
@@ -53,13 +53,13 @@ def check_figures(value: Any) -> dict[str, float]:
 
 
 def check_together(corpus: Corpus, fitted: Fitted, index: Index) -> None:
-    """Compare the sizes of all parts of a model; a ValueError names two that do not go together."""
+    """Compare the sizes of a model's parts; a ValueError names two that do not go together."""
     estimator, vocabulary = fitted.estimator, corpus.vocabulary
     n_units = estimator._n_features_out
     _check_words(corpus)
     _compare("words of the network", estimator.n_features_in_, "of the collection", len(vocabulary))
     _compare("tags of the network", estimator.n_annotation_words, "of the collection", vocabulary.n_annotation_words)
-    if isinstance(estimator, DeepModel):  # the others take no global features
+    if isinstance(estimator, DeepModel):  # shallow models take no global features
         n_global = corpus._manifest.n_features
         _compare("global features of the network", estimator.n_global_features_, "of the collection", n_global)
     _compare("vectors of the index", len(index), "pictures of the collection", len(corpus))

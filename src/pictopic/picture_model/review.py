@@ -1,4 +1,4 @@
-"""How good a picture model is, and what its collection's tags lack."""
+"""Review of a picture model: its quality, missing and doubtful tags, odd pictures."""
 
 from __future__ import annotations
 
@@ -14,55 +14,55 @@ from pictopic.words.tags import normalise_tag
 
 
 class ReviewMixin(TopicsMixin):
-    """Confusions, tags that are missing or in doubt, odd pictures."""
+    """Quality, missing and doubtful tags, odd pictures."""
 
     _suggestions: Suggestions | None = None
 
     @property
     def n_held_out(self) -> int:
-        """How many pictures were held out to measure how good the model is."""
+        """Number of pictures that were held out to measure quality."""
         return self._check_fitted().n_validation
 
     def quality(self) -> Quality:
-        """How good the model is, picture by picture.
+        """Return the quality of the model in detail.
 
         Returns
         -------
         Quality
-            What it confuses and how well it finds each tag, on the pictures that were held out; how it was trained.
+            Confusion matrix and tag scores on held-out pictures, figures, and training curves.
         """
         return quality(self._check_fitted(), self.corpus_)
 
     @property
     def odd_means(self) -> str:
-        """A sentence that says what `odd` measures: it depends on what the network was trained for."""
+        """A sentence that describes what `odd` measures, which depends on the network's training."""
         return odd_means(self.estimator_)
 
     def odd(self, k: int | None = 10) -> Answer:
-        """Pictures of the collection whose words, or tags, the model finds least probable.
+        """Return the pictures of the collection whose words, or tags, the model finds least probable.
 
         Parameters
         ----------
         k : int or None, default=10
-            None: all.
+            Number of pictures; None for all.
 
         Returns
         -------
         list of (file_name, log-likelihood per word), oddest first
-            See `odd_means`.  Pictures of which nothing can be said are left out.
+            See `odd_means`.  Pictures without such words are left out.
         """
-        found = log_likelihood_per_word(self.estimator_, Rows.of(self.corpus_))
-        order = [row for row in np.argsort(found, kind="stable") if np.isfinite(found[row])]
-        return [(self.corpus_.file_names[row], float(found[row])) for row in order[:k]]
+        log_likelihoods = log_likelihood_per_word(self.estimator_, Rows.of(self.corpus_))
+        order = [row for row in np.argsort(log_likelihoods, kind="stable") if np.isfinite(log_likelihoods[row])]
+        return [(self.corpus_.file_names[row], float(log_likelihoods[row])) for row in order[:k]]
 
     def suggestions(self) -> Suggestions:
-        """For all tags the pictures that probably lack it, or have it and should not: worked out once."""
+        """Return for all tags the pictures that probably lack it, or have it wrongly; computed once."""
         if self._suggestions is None:
             self._suggestions = suggest(self._check_fitted(), Rows.of(self.corpus_))
         return self._suggestions
 
     def missing(self, tag: str, k: int = 10) -> Answer:
-        """Pictures of the collection without a tag that probably should have it.
+        """Return the pictures of the collection that probably lack a tag.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class ReviewMixin(TopicsMixin):
         return self._ranked(self.suggestions().missing, tag, k)
 
     def doubtful(self, tag: str, k: int = 10) -> Answer:
-        """Pictures of the collection with a tag that probably does not belong to them.
+        """Return the pictures of the collection with a tag that probably does not belong to them.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class ReviewMixin(TopicsMixin):
         return self._ranked(self.suggestions().doubtful, tag, k)
 
     def tag_number(self, tag: str) -> int:
-        """The number of a tag among those that the model knows."""
+        """Return the number of a tag in the vocabulary."""
         name, known = normalise_tag(tag), self.corpus_.vocabulary.annotations
         if name not in self.corpus_.vocabulary:
             raise ValueError(f"the model does not know the tag {tag!r}")

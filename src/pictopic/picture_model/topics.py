@@ -1,4 +1,4 @@
-"""What a picture model's collection is about."""
+"""Topics of a picture model's collection."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pictopic.tasks.topics import ClassTopic, UnitTopic, class_topics, project, 
 
 
 class TopicsMixin(AnswersMixin):
-    """What goes with each class, and what the hidden units stand for."""
+    """Words of each class and of each hidden unit, and the map."""
 
     def topics(self, n_units: int = 3, n_visual_words: int = 4, n_tags: int = 5) -> list[ClassTopic]:
-        """What goes with each class, as in the paper's figure; see `pictopic.tasks.topics.class_topics`."""
+        """Return the words of each class, as in the paper's figure; see `pictopic.tasks.topics.class_topics`."""
         fitted = self._check_fitted()
         if fitted.head is None:
             raise ValueError("the collection has no classes; get_topics tells what the hidden units stand for")
@@ -27,21 +27,21 @@ class TopicsMixin(AnswersMixin):
         return class_topics(estimator, Rows.of(corpus), corpus.vocabulary, names, n_units, n_visual_words, n_tags)
 
     def map(self, random_state: int = 0) -> np.ndarray:
-        """Places of the collection's pictures in a plane, those that are alike near each other.
+        """Return places of the collection's pictures in a plane, with similar pictures near each other.
 
         Returns
         -------
         float32 array of shape (n_pictures, 2)
-            Within 0 and 1; see `pictopic.tasks.topics.project`.
+            Between 0 and 1; see `pictopic.tasks.topics.project`.
         """
         return project(self.vectors, random_state=random_state)
 
     def get_topics(self, n_tags: int = 10) -> dict[int, Answer]:
-        """The tags that each hidden unit stands for, with weights; none without tags."""
+        """Return the tags, with weights, that each hidden unit stands for; empty lists without tags."""
         return {unit: topic.tags for unit, topic in enumerate(self._unit_topics(n_tags))}
 
     def get_topic(self, topic: int, n_tags: int = 10) -> Answer:
-        """The tags that a hidden unit stands for, with weights."""
+        """Return the tags, with weights, that a hidden unit stands for."""
         topics = self.get_topics(n_tags)
         if topic not in topics:
             raise ValueError(f"there are topics 0 to {len(topics) - 1}, got {topic}")
@@ -51,12 +51,12 @@ class TopicsMixin(AnswersMixin):
         return unit_topics(self.estimator_, self.corpus_.vocabulary, n_visual_words, n_tags)
 
     def topic_quality(self, n_tags: int = 10) -> dict[str, float]:
-        """Measures of the topics' tags, as far as there are tags to measure.
+        """Return coherence and diversity of the topics' tags.
 
         Parameters
         ----------
         n_tags : int, default=10
-            How many tags of each topic count.
+            Tags per topic that count.
 
         Returns
         -------
@@ -69,7 +69,7 @@ class TopicsMixin(AnswersMixin):
         n_known = vocabulary.n_annotation_words
         measures: dict[str, float] = {}
         if min(n_known, n_tags) > 1:
-            # In the counts: a collection that was made from counts has words there, and no tags.
+            # From the counts: a collection that was made from counts has words there, but no tags.
             columns = [[vocabulary.index(tag) for tag in tags] for tags in topics]
             measures["coherence"] = float(np.mean(npmi_coherence(columns, self.corpus_.X, n_tags)))
         if n_known:
@@ -77,12 +77,12 @@ class TopicsMixin(AnswersMixin):
         return measures
 
     def get_topic_info(self, n_pictures: int = 5) -> list[dict[str, Any]]:
-        """What each hidden unit stands for.
+        """Return what each hidden unit stands for.
 
         Parameters
         ----------
         n_pictures : int, default=5
-            How many typical pictures.
+            Number of typical pictures per unit.
 
         Returns
         -------

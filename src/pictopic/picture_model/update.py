@@ -1,4 +1,4 @@
-"""The collection of a model with more pictures and other tags, made beside it: the model's own stays as it is."""
+"""Update of a model's collection with new pictures and decisions about tags, in a copy of the corpus."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _COLUMNS = ("label_column", "tags_column", "split_column", "pictures", "tag_rule
 
 
 class Update(NamedTuple):
-    """What an update has to learn from."""
+    """The corpus of an update, and how much of it is new."""
 
     corpus: Corpus  # the model's rows, in their order, then the new ones
     n_new: int
     n_retagged: int
-    checkpoints: Path  # folder for those of learning from just this corpus
+    checkpoints: Path  # folder for checkpoints of training on just this corpus
 
 
 def updated_corpus(
@@ -42,21 +42,21 @@ def updated_corpus(
 ) -> Update:
     """Add pictures and decisions about tags to a linked copy of a model's corpus.
 
-    What an update of the same model that was stopped has left in the folder is used again.
+    An interrupted update of the same model in the folder is resumed.
 
     Parameters
     ----------
     corpus : Corpus
-        Of the model; not changed.
+        Corpus of the model, which is not changed.
     fitted : Fitted
-        Of the model, for the classes that it knows.
+        The fitted model, for the classes that it knows.
     source : path or Source, optional
         New pictures.
     decisions : Decisions, optional
     folder : Path
-        To work in: ``corpus`` in it is the copy.
+        Work folder; the copy is its sub-folder ``corpus``.
     **options
-        Of `Corpus.append`, and the columns of `read_source`.
+        Options of `Corpus.append`, and the columns of `read_source`.
 
     Returns
     -------
@@ -65,26 +65,28 @@ def updated_corpus(
     Raises
     ------
     ValueError
-        If a new picture has a class that the model does not know; nothing is written then.
+        If a new picture has a class that the model does not know, before anything is written.
     """
     if source is not None and not isinstance(source, Source):
         source = read_source(source, **{name: options.pop(name) for name in _COLUMNS if name in options})
     if source is not None:
         _check_classes(source, fitted, corpus)
-    whole = Corpus.open(corpus.folder)
-    n_before = len(whole)
+    whole_corpus = Corpus.open(corpus.folder)
+    n_before = len(whole_corpus)
     copy = _working_copy(corpus, n_before, source, folder)
     state = read_json(folder / _STATE)
     if source is not None and not state.get("appended"):
-        # What is there already was appended by a run that was killed before it could say so.
+        # Rows that exist already were appended by a run that was killed before it could record that.
         copy = copy.append(source.without(set(copy.file_names[n_before:])), resume=True, **options)
         write_text(folder / _STATE, json.dumps(state | {"appended": True}) + "\n")
-    tags = dict(zip(copy.file_names, _tags_before(copy, whole, source), strict=True))
+    tags = dict(zip(copy.file_names, _tags_before(copy, whole_corpus, source), strict=True))
     decided = {} if decisions is None else decided_tags(decisions, tags.keys(), tags.values())
-    # Not only what is decided: a run that was stopped may have used decisions that were taken back since.
-    wanted = tags | decided
+    # All tags, not only decided ones: an interrupted run may have used decisions that were taken back since.
+    new_tags = tags | decided
     changes = {
-        name: wanted[name] for name, now in zip(copy.file_names, copy.tags, strict=True) if wanted[name] != now
+        name: new_tags[name]
+        for name, current in zip(copy.file_names, copy.tags, strict=True)
+        if new_tags[name] != current
     }  # fmt: skip
     copy, n_retagged = copy.retag(changes), len(decided)
     rows = np.concatenate([corpus.row_numbers, np.arange(n_before, len(copy))])
@@ -101,11 +103,11 @@ def _check_classes(source: Source, fitted: Fitted, corpus: Corpus) -> None:
     labels = {label for row_labels in source.rows["labels"].to_pylist() for label in row_labels or ()}
     unknown = sorted(labels - set(fitted.head.classes))
     if unknown:
-        raise ValueError(f"the model does not know the class {unknown[0]!r}: learn anew with pictopic fit")
+        raise ValueError(f"the model does not know the class {unknown[0]!r}: fit a new model with pictopic fit")
 
 
 def _tags_before(copy: Corpus, whole: Corpus, source: Source | None) -> list[list[str]]:
-    """Tags of the copy's rows before anything was decided: those of the model, then those of the source."""
+    """Return the tags of the copy's rows before any decision: those of the model, then those of the source."""
     if source is None:
         return whole.tags
     new_tags = dict(zip(source.rows["file_name"].to_pylist(), source.rows["tags"].to_pylist(), strict=True))
@@ -113,9 +115,9 @@ def _tags_before(copy: Corpus, whole: Corpus, source: Source | None) -> list[lis
 
 
 def _working_copy(corpus: Corpus, n_rows: int, source: Source | None, folder: Path) -> Corpus:
-    """The copy of the same corpus that an earlier run with the same source has left, or a new one.
+    """Return the copy that an earlier run with the same corpus and source has left, or a new one.
 
-    If pictures of the source have changed since, one to which they were added is of no use; counts are.
+    If the source has changed since, a copy to which its pictures were already appended is not used.
     """
     copy = folder / "corpus"
     digest = hashlib.sha256((corpus.folder / MANIFEST).read_bytes() + np.ascontiguousarray(corpus.row_numbers).data)

@@ -1,4 +1,4 @@
-"""Which tags belong to a picture: ranking, and how sure one can be of each."""
+"""Annotation of pictures with tags: ranking, calibrated probabilities, missing and doubtful tags."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from pictopic.tasks.fit import Fitted
 
 _TINY = 1e-12
-_MOST = 1e6  # of a slope or an offset that is read
-_ROUNDS = 10  # of learning offsets given the slope, and the slope given the offsets
-_FEW = 5  # validation pictures with a tag below which its threshold is the common one
-MAX_SUGGESTED = 500  # pictures per tag and list: nobody looks at more, and a large collection must not fill memory
+_MAX_COEFFICIENT = 1e6  # of a slope or an offset in a file
+_ROUNDS = 10  # of fitting offsets given the slope, and the slope given the offsets
+_THRESHOLD_FROM = 5  # validation pictures with a tag; rarer tags get the common threshold
+MAX_SUGGESTED = 500  # pictures per tag and list: a large collection must not fill memory
 
 
 def tag_proba(estimator: Any, rows: Rows) -> np.ndarray:
-    """p(next word) over the annotation words, renormalised.
+    """Return p(next word) of the annotation words, renormalised.
 
     Parameters
     ----------
     estimator : DocNADE, SupDocNADE, DeepDocNADE or SupDeepDocNADE
         Fitted.
     rows : Rows
-        With the tags that are known already; `Rows.without_tags` for none.
+        With their known tags; use `Rows.without_tags` for none.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def tag_proba(estimator: Any, rows: Rows) -> np.ndarray:
 
 
 def rank_tags(p: np.ndarray, names: tuple[str, ...], k: int, known: tuple[str, ...] = ()) -> list[tuple[str, float]]:
-    """The k most probable tags, best first.
+    """Return the k most probable tags, best first.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def rank_tags(p: np.ndarray, names: tuple[str, ...], k: int, known: tuple[str, .
     names : tuple of str
     k : int
     known : tuple of str, default=()
-        Tags that the picture has already: left out.
+        Tags that the picture already has, which are left out.
 
     Returns
     -------
@@ -72,16 +72,16 @@ def rank_tags(p: np.ndarray, names: tuple[str, ...], k: int, known: tuple[str, .
 
 @dataclass
 class TagThresholds:
-    """From p(next word) to the probability that a picture has a tag, and from which on to believe it.
+    """Calibration of p(next word): the probability that a picture has a tag, and a threshold per tag.
 
     Parameters
     ----------
     slope : float
-        Of the logit over log p.
+        Slope of the logit over log p.
     offsets : array of shape (n_tags,)
-        Added for each tag.
+        Added to the logit of each tag.
     thresholds : array of shape (n_tags,)
-        Probabilities above which a tag is given.
+        Probability from which on a tag is predicted.
     """
 
     slope: float
@@ -90,9 +90,9 @@ class TagThresholds:
 
     @classmethod
     def fit(cls, p: np.ndarray, has_tag: np.ndarray) -> TagThresholds:
-        """Learn from pictures whose tags are known and which the model has not seen.
+        """Fit to tagged pictures that the model has not seen.
 
-        One slope for all tags and an offset for each, drawn towards a common one: most tags are rare.
+        All tags share a slope; each has an offset, shrunk towards a common one because most tags are rare.
 
         Parameters
         ----------
@@ -110,8 +110,8 @@ class TagThresholds:
         >>> from pictopic.tasks.annotate import TagThresholds
         >>> rng = np.random.RandomState(0)
         >>> p = rng.dirichlet([1, 1, 1], 500)
-        >>> learnt = TagThresholds.fit(p, rng.uniform(size=p.shape) < p)
-        >>> sure, unsure = learnt.probabilities(np.array([[0.9, 0.05, 0.05]]))[0, :2]
+        >>> thresholds = TagThresholds.fit(p, rng.uniform(size=p.shape) < p)
+        >>> sure, unsure = thresholds.probabilities(np.array([[0.9, 0.05, 0.05]]))[0, :2]
         >>> bool(sure > 0.6), bool(unsure < 0.2)
         (True, True)
         """
@@ -122,39 +122,39 @@ class TagThresholds:
         common = LogisticRegression(C=1e6).fit(log_p.reshape(-1, 1), has_tag.ravel())
         slope, offset = float(common.coef_[0, 0]), float(common.intercept_[0])
         for _ in range(_ROUNDS):
-            offsets = offset + _own_offsets(slope * log_p + offset, has_tag)
+            offsets = offset + _tag_offsets(slope * log_p + offset, has_tag)
             slope = _best_slope(slope, log_p, offsets, has_tag)
-        learnt = cls(slope, offsets, np.full(n_tags, 0.5))
-        learnt.thresholds = _best_thresholds(learnt.probabilities(p), has_tag)
-        return learnt
+        calibrated = cls(slope, offsets, np.full(n_tags, 0.5))
+        calibrated.thresholds = _best_thresholds(calibrated.probabilities(p), has_tag)
+        return calibrated
 
     def probabilities(self, p: np.ndarray) -> np.ndarray:
-        """Probability that a picture has each tag, given p(next word)."""
+        """Return the probability that a picture has each tag, given p(next word)."""
         return _sigmoid(self.slope * np.log(np.maximum(p, _TINY)) + self.offsets)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the parameters, for JSON."""
         return {"slope": self.slope, "offsets": self.offsets.tolist(), "thresholds": self.thresholds.tolist()}
 
     @classmethod
     def from_dict(cls, content: Any) -> TagThresholds:
-        """From what `to_dict` returned; a ValueError says which value is wrong."""
+        """Check and read what `to_dict` returned; a ValueError says which value is wrong."""
         content = mapping(content, "thresholds")
-        offsets = np.array(numbers(section(content, "offsets"), "offsets", -_MOST, _MOST))
+        offsets = np.array(numbers(section(content, "offsets"), "offsets", -_MAX_COEFFICIENT, _MAX_COEFFICIENT))
         thresholds = np.array(numbers(section(content, "thresholds"), "thresholds", 0, 1))
         if len(offsets) != len(thresholds):
             raise ValueError(f"'offsets' has {len(offsets)} numbers, but 'thresholds' {len(thresholds)}")
-        return cls(number(section(content, "slope"), "slope", -_MOST, _MOST), offsets, thresholds)
+        return cls(number(section(content, "slope"), "slope", -_MAX_COEFFICIENT, _MAX_COEFFICIENT), offsets, thresholds)
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:
     return np.asarray(expit(x))  # without a warning where it is 0
 
 
-def _own_offsets(logits: np.ndarray, has_tag: np.ndarray, prior: float = 1.0) -> np.ndarray:
-    """What to add to each tag's logits so that it is expected as often as it occurs; `prior` draws towards nothing."""
+def _tag_offsets(logits: np.ndarray, has_tag: np.ndarray, prior: float = 1.0) -> np.ndarray:
+    """Return per tag the offset under which it is expected as often as it occurs, shrunk towards 0 by `prior`."""
     shift = np.zeros(logits.shape[1])
-    for _ in range(30):  # Newton's steps for all tags at once
+    for _ in range(30):  # Newton's method for all tags at once
         q = _sigmoid(logits + shift)
         slope = (q * (1 - q)).sum(axis=0) + 1 / prior**2
         shift += np.clip((has_tag.sum(axis=0) - q.sum(axis=0) - shift / prior**2) / slope, -1, 1)
@@ -162,7 +162,7 @@ def _own_offsets(logits: np.ndarray, has_tag: np.ndarray, prior: float = 1.0) ->
 
 
 def _best_slope(slope: float, log_p: np.ndarray, offsets: np.ndarray, has_tag: np.ndarray) -> float:
-    """The slope that makes the tags most probable, given the offsets: Newton's steps."""
+    """Return the most likely slope given the offsets, by Newton's method."""
     for _ in range(5):
         q = _sigmoid(slope * log_p + offsets)
         gradient = ((has_tag - q) * log_p).sum()
@@ -171,11 +171,11 @@ def _best_slope(slope: float, log_p: np.ndarray, offsets: np.ndarray, has_tag: n
 
 
 def _best_thresholds(probabilities: np.ndarray, has_tag: np.ndarray) -> np.ndarray:
-    """For each tag the threshold of the best F-measure; for rare ones that of all tags together."""
+    """Return per tag the threshold with the best F-measure; rare tags share the best threshold of all tags."""
     common = _best_threshold(probabilities.ravel(), has_tag.ravel())
     return np.array([
-        _best_threshold(own, has) if has.sum() >= _FEW else common
-        for own, has in zip(probabilities.T, has_tag.T, strict=True)
+        _best_threshold(tag_probability, pictures_with_tag) if pictures_with_tag.sum() >= _THRESHOLD_FROM else common
+        for tag_probability, pictures_with_tag in zip(probabilities.T, has_tag.T, strict=True)
     ])  # fmt: skip
 
 
@@ -184,34 +184,34 @@ def _best_threshold(probabilities: np.ndarray, has_tag: np.ndarray) -> float:
     hits = np.cumsum(has_tag[order])
     f = 2 * hits / (np.arange(1, len(order) + 1) + has_tag.sum())
     best = int(np.argmax(f))
-    following = probabilities[order[best + 1]] if best + 1 < len(order) else 0.0
-    return float((probabilities[order[best]] + following) / 2)
+    next_lower = probabilities[order[best + 1]] if best + 1 < len(order) else 0.0
+    return float((probabilities[order[best]] + next_lower) / 2)
 
 
 # ---- tags that are missing or in doubt -------------------------------------------------------------------------------
 
 
 class Suggestions(NamedTuple):
-    """For each tag the pictures without it that probably should have it, and those with it that are in doubt."""
+    """Pictures that probably lack a tag, and pictures whose tag is doubtful, for each tag."""
 
     missing: Ranking  # the most probable first
     doubtful: Ranking  # the least probable first
 
 
 class Ranking(NamedTuple):
-    """For each tag some pictures, in order."""
+    """Ranked pictures of each tag."""
 
     rows: np.ndarray  # (n_tags, k); -1 where there are no more
     probabilities: np.ndarray  # (n_tags, k)
 
     def of(self, tag: int) -> list[tuple[int, float]]:
-        """Row and probability of the pictures of a tag, by its number."""
-        found = zip(self.rows[tag], self.probabilities[tag], strict=True)
-        return [(int(row), float(p)) for row, p in found if row >= 0]
+        """Return row and probability of the pictures of tag number `tag`."""
+        ranked = zip(self.rows[tag], self.probabilities[tag], strict=True)
+        return [(int(row), float(p)) for row, p in ranked if row >= 0]
 
 
 def suggest(fitted: Fitted, rows: Rows, n_pictures: int = MAX_SUGGESTED) -> Suggestions:
-    """Compare the tags of a collection with those that the model gives to the pictures alone.
+    """Compare the tags of a collection with those predicted from the pictures alone.
 
     Parameters
     ----------
@@ -224,48 +224,48 @@ def suggest(fitted: Fitted, rows: Rows, n_pictures: int = MAX_SUGGESTED) -> Sugg
     Returns
     -------
     Suggestions
-        With the probability that a picture has a tag; without thresholds, the share of a tag among all.
+        With the probability that a picture has the tag; without thresholds, with the tag's p(next word).
 
     Raises
     ------
     ValueError
-        If the collection has no tags, or no pictures to tell them from.
+        If the collection has no tags, or no pictures to predict them from.
     """
     if not rows.n_annotation_words:
         raise ValueError("the collection has no tags: none can be missing")
     if not rows.n_visual:
         raise ValueError("the collection was not made of pictures: there is nothing to tell its tags from")
-    missing, doubtful = (_Best(rows.n_annotation_words, n_pictures) for _ in range(2))
-    for row_numbers, p, has_tag in _each_chunk(fitted, rows):
+    missing, doubtful = (_TopRows(rows.n_annotation_words, n_pictures) for _ in range(2))
+    for row_numbers, p, has_tag in _chunk_probabilities(fitted, rows):
         missing.add(row_numbers, np.where(has_tag, -np.inf, p))
         doubtful.add(row_numbers, np.where(has_tag, -p, -np.inf))
     return Suggestions(missing.ranking(1.0), doubtful.ranking(-1.0))
 
 
 def tag_probabilities(fitted: Fitted, p: np.ndarray) -> np.ndarray:
-    """The probability that a picture has each tag, where one has learnt to tell it; otherwise p(next word)."""
+    """Return the calibrated probability of each tag; without thresholds, p(next word)."""
     return p if fitted.thresholds is None else fitted.thresholds.probabilities(p.astype(np.float64))
 
 
-def _each_chunk(fitted: Fitted, rows: Rows) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _chunk_probabilities(fitted: Fitted, rows: Rows) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     for chunk in rows.chunks():
-        some = rows[chunk]
-        p = tag_proba(fitted.estimator, some.without_tags())
-        yield np.arange(chunk.start, chunk.stop), tag_probabilities(fitted, p), some.has_tag()
+        chunk_rows = rows[chunk]
+        p = tag_proba(fitted.estimator, chunk_rows.without_tags())
+        yield np.arange(chunk.start, chunk.stop), tag_probabilities(fitted, p), chunk_rows.has_tag()
 
 
-class _Best:
-    """The rows with the highest values of each tag, of all that were added; -inf does not count."""
+class _TopRows:
+    """The rows with the highest values of each tag among all added ones; -inf does not count."""
 
     def __init__(self, n_tags: int, n_pictures: int):
         self.n_pictures = n_pictures
         self._rows, self._values = np.full((n_tags, 0), -1), np.zeros((n_tags, 0))
 
     def add(self, numbers: np.ndarray, values: np.ndarray) -> None:
-        """Values of some rows, (n, n_tags)."""
+        """Add row numbers and their values, (n, n_tags)."""
         rows = np.concatenate([self._rows, np.broadcast_to(numbers, values.T.shape)], axis=1)
         values = np.concatenate([self._values, values.T], axis=1)
-        order = np.argsort(-values, axis=1, kind="stable")[:, : self.n_pictures]  # of equals the first
+        order = np.argsort(-values, axis=1, kind="stable")[:, : self.n_pictures]  # of equal values the first
         self._rows, self._values = np.take_along_axis(rows, order, 1), np.take_along_axis(values, order, 1)
 
     def ranking(self, sign: float) -> Ranking:

@@ -1,10 +1,10 @@
-"""A quick choice of vectors that may be the nearest: faiss' 8-bit index, whole or in clusters.
+"""Fast choice of vectors that may be the nearest, with faiss' 8-bit index, whole or in clusters.
 
-What it chooses is compared exactly afterwards (`pictopic.tasks.search`): it need not be right about the order.
+The candidates are compared exactly afterwards (`pictopic.tasks.search`), so their order need not be right.
 
-No file of faiss' own is ever read: its reader is native code that trusts its input.  An index that was saved is made
-again from the vectors and from clusters that are plain, checked arrays: 300,000 vectors of 512 numbers took 4 seconds,
-where hashing and reading faiss' file took 2.
+No faiss file is ever read: its reader is native code that trusts its input.  A saved index is rebuilt from the vectors
+and from clusters that are plain, checked arrays: for 300,000 vectors of 512 numbers, this took 4 seconds, and hashing
+and reading a faiss file 2.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ import numpy as np
 
 from pictopic.checks import array
 
-MAX_EXACT = 200_000  # vectors: even of 2048 numbers, a query takes a tenth of a second
+MAX_EXACT = 200_000  # vectors: even with 2048 numbers per vector, a query takes a tenth of a second
 MAX_8BIT = 500_000_000  # numbers in all vectors: again a tenth of a second
-_TIMES_K = 10  # candidates for each vector that is wanted
-_BLOCK = 16 << 20  # bytes of vectors that are added at once
-_TRAINING = 64  # vectors a cluster is learnt from
-_MIN_TRAINING = 39  # faiss complains below
+_PER_ANSWER = 10  # candidates per answer
+_BLOCK = 16 << 20  # bytes of vectors added at once
+_TRAINING = 64  # training vectors per cluster
+_MIN_TRAINING = 39  # training vectors per cluster below which faiss warns
 _KINDS = ("8bit", "ivf")
-_LONGEST = 1.001  # of a vector's numbers: its length is 1
+_MAX_NUMBER = 1.001  # of a vector of length 1
 
 
 def choose_kind(kind: str, n_vectors: int, n_dimensions: int) -> str:
-    """What "auto" is for so many vectors; any other kind is itself, or a ValueError.
+    """Return the kind of index, choosing one if it is "auto"; raise a ValueError for an unknown kind.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def choose_kind(kind: str, n_vectors: int, n_dimensions: int) -> str:
     except ImportError as error:
         if kind != "auto":
             raise
-        # Slower, but right: no reason to lose what led here.
+        # Slower, but right: no reason to fail after all the work so far.
         warnings.warn(f"{n_vectors} vectors are searched one by one: {error}", stacklevel=3)
         return "exact"
     if kind == "auto":
@@ -55,15 +55,15 @@ def choose_kind(kind: str, n_vectors: int, n_dimensions: int) -> str:
 
 
 class Clusters(NamedTuple):
-    """What "ivf" has learnt from vectors."""
+    """Clusters and quantiser of an "ivf" index."""
 
     centres: np.ndarray  # (n_clusters, d), float32
-    ranges: np.ndarray  # (2, d), float32: least values and widths of what 8 bits stand for
+    ranges: np.ndarray  # (2, d), float32: least value and width of the range that 8 bits encode
     numbers: np.ndarray  # (n,), int32: the cluster of each vector
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], shape: tuple[int, int]) -> Clusters:
-        """From a file's arrays, checked, for vectors of this shape; a ValueError says what is wrong."""
+        """Check a file's arrays for vectors of this shape; a ValueError says what is wrong."""
         n, d = shape
         centres = array(arrays, "centres", "<f4", (None, d))
         if not 0 < len(centres) <= n:
@@ -73,15 +73,15 @@ class Clusters(NamedTuple):
 
 
 class Candidates:
-    """A faiss index of 8 bits a number.
+    """A faiss index with 8 bits per number.
 
     Parameters
     ----------
     kind : {"8bit", "ivf"}
-        "8bit" looks at all vectors, "ivf" at those in the clusters nearest to the query.
+        "8bit" searches all vectors, "ivf" those in the clusters nearest to the query.
     index : faiss.Index
     clusters : Clusters or None
-        None: "8bit" has none.
+        None for "8bit".
 
     Examples
     --------
@@ -93,18 +93,18 @@ class Candidates:
     [[2]]
     """
 
-    wanted_recall = 0.98  # clusters are added until it is reached
+    target_recall = 0.98  # clusters are added until it is reached
 
     def __init__(self, kind: str, index: Any, clusters: Clusters | None = None):
         self.kind, self._index, self.clusters = kind, index, clusters
 
     @classmethod
     def build(cls, kind: str, vectors: np.ndarray, rng: np.random.RandomState) -> Candidates:
-        """Learn from vectors of length 1, and add them block by block."""
+        """Train the index on vectors of length 1, and add them block by block."""
         if kind == "8bit":
             return cls.restore(vectors, None)
         n, d = vectors.shape
-        # Twice the root of n: as much work to find the clusters as to look into some of them.
+        # Twice the square root of n: finding clusters costs as much as searching some of them.
         n_clusters = max(1, min(int(2 * n**0.5), n // _MIN_TRAINING))
         faiss = _faiss()
         index = faiss.index_factory(d, f"IVF{n_clusters},SQ8", faiss.METRIC_INNER_PRODUCT)
@@ -117,12 +117,12 @@ class Candidates:
 
     @classmethod
     def restore(cls, vectors: np.ndarray, clusters: Clusters | None) -> Candidates:
-        """Make the index of vectors, and of clusters that were learnt from them; a ValueError if a vector is wrong."""
+        """Rebuild the index from vectors and their clusters; raise a ValueError if a vector is wrong."""
         faiss = _faiss()
         d = vectors.shape[1]
         if clusters is None:
             index = faiss.index_factory(d, "SQ8", faiss.METRIC_INNER_PRODUCT)
-            # The bytes are spread between the least and the largest value of a column: two rows tell them.
+            # The 8 bits of a column span its least to its largest value: two rows are enough to train them.
             bounds = [(part.min(axis=0), part.max(axis=0)) for part in _parts(vectors)]
             index.train(np.stack([np.min([b[0] for b in bounds], axis=0), np.max([b[1] for b in bounds], axis=0)]))
             for part in _parts(vectors):
@@ -142,37 +142,37 @@ class Candidates:
         return cls("ivf", index, clusters)
 
     def settings(self) -> list[int]:
-        """Numbers of clusters that may be looked into, fewest first."""
+        """Return the possible numbers of clusters to search, ascending."""
         if self.kind == "8bit":
             return [1]
         n_clusters = self._index.nlist
         return [*(n for n in (2**i for i in range(2, 31)) if n < n_clusters), n_clusters]
 
     def use(self, setting: int) -> None:
-        """Look into so many clusters from now on."""
+        """Search this number of clusters from now on."""
         if self.kind == "ivf":
             self._index.nprobe = setting
 
     @property
     def setting(self) -> int:
-        """How many clusters are looked into."""
+        """Number of clusters that are searched."""
         return int(self._index.nprobe) if self.kind == "ivf" else 1
 
     def pays(self, k: int) -> bool:
-        """Whether there are fewer candidates than vectors."""
-        return _TIMES_K * k < self._index.ntotal
+        """Return whether there are fewer candidates than vectors."""
+        return _PER_ANSWER * k < self._index.ntotal
 
     def find(self, queries: np.ndarray, k: int) -> np.ndarray:
-        """Ten times k candidates for each query, as row numbers; -1 where there are not as many."""
-        return self._index.search(queries, _TIMES_K * k)[1]
+        """Return 10 * k candidates per query, as row numbers; -1 if there are fewer."""
+        return self._index.search(queries, _PER_ANSWER * k)[1]
 
 
 def _parts(vectors: np.ndarray) -> Iterator[np.ndarray]:
-    """Blocks of vectors, checked: faiss gets nothing that was not looked at."""
+    """Yield blocks of vectors, checked: faiss trusts its input."""
     step = max(1, _BLOCK // (4 * vectors.shape[1]))
     for start in range(0, len(vectors), step):
         part = np.ascontiguousarray(vectors[start : start + step], dtype=np.float32)
-        if not np.abs(part).max() <= _LONGEST:  # nor is NaN
+        if not np.abs(part).max() <= _MAX_NUMBER:  # also true for NaN
             raise ValueError(f"vectors {start} to {start + len(part) - 1} are not all of length 1")
         yield part
 

@@ -1,7 +1,7 @@
 """Fitted classifiers as plain arrays: linear ones, and SVMs with an RBF kernel.
 
-scikit-learn fits them.  What answers is this code, for a model just fitted and for one read from a file alike: no
-object is ever read from a file, and libsvm, which trusts what it is given, never sees an array from one.
+scikit-learn fits them; this module computes their scores, for fitted and loaded models alike.  No object is ever read
+from a file, and libsvm, which trusts its input, never gets an array from one.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import numpy as np
 
 from pictopic.checks import array
 
-_ROWS = 512  # that are compared with all support vectors at once
+_ROWS = 512  # compared with all support vectors at once
 _MAX_SUPPORT_VECTORS = 10_000_000
-_CERTAIN = 40.0  # the score of a label that all pictures have, or minus that of one that none has
+_CERTAIN = 40.0  # score of a label that all pictures have; its negative where none has it
 
 
 @dataclass(frozen=True)
 class LinearClassifier:
-    """Scores that are linear in the standardised representation.
+    """Linear classifier of standardised representations.
 
     Parameters
     ----------
     mean, scale : arrays of shape (n_features,)
-        Subtracted from and divided by first.
+        Subtracted from the representation, which is then divided by `scale`.
     coef : array of shape (n_classes, n_features)
     intercept : array of shape (n_classes,)
 
@@ -44,7 +44,7 @@ class LinearClassifier:
 
     @classmethod
     def of_network(cls, coef: np.ndarray, intercept: np.ndarray) -> LinearClassifier:
-        """The network's last layer: U and d."""
+        """Return the network's last layer, U and d, as a classifier."""
         n_features = coef.shape[1]
         return cls(
             np.zeros(n_features), np.ones(n_features), *(np.array(part, np.float64) for part in (coef, intercept))
@@ -52,7 +52,7 @@ class LinearClassifier:
 
     @classmethod
     def fit(cls, Z: np.ndarray, y: np.ndarray, C: float) -> tuple[LinearClassifier, np.ndarray]:
-        """Logistic regression, one for each column of a 0/1 matrix; and the classes in their order."""
+        """Fit logistic regression, for a 0/1 matrix one per column; return it and the classes in its order."""
         from sklearn.linear_model import LogisticRegression
 
         mean, scale, standardized = _standardized(Z)
@@ -60,7 +60,7 @@ class LinearClassifier:
         if np.ndim(y) == 1:
             logistic.fit(standardized, y)
             coef, intercept = logistic.coef_, logistic.intercept_
-            if len(logistic.classes_) == 2:  # scikit-learn has one row for both
+            if len(logistic.classes_) == 2:  # scikit-learn has a single row for both
                 coef, intercept = np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)
             return cls(mean, scale, coef, intercept), logistic.classes_
         coef, intercept = np.zeros((y.shape[1], Z.shape[1])), np.zeros(y.shape[1])
@@ -73,12 +73,12 @@ class LinearClassifier:
         return cls(mean, scale, coef, intercept), np.arange(y.shape[1])
 
     def scores(self, Z: np.ndarray) -> np.ndarray:
-        """Score of each class, (n, n_classes)."""
+        """Return the score of each class, (n, n_classes)."""
         return (np.asarray(Z, np.float64) - self.mean) / self.scale @ self.coef.T + self.intercept
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], n_classes: int) -> LinearClassifier:
-        """From the arrays of a file, checked; a ValueError says what is wrong."""
+        """Make a classifier of a file's arrays, checked; a ValueError says what is wrong."""
         mean, scale = _standardizer(arrays)
         coef = array(arrays, "coef", "<f8", (n_classes, len(mean)))
         return cls(mean, scale, coef, array(arrays, "intercept", "<f8", (n_classes,)))
@@ -86,19 +86,19 @@ class LinearClassifier:
 
 @dataclass(frozen=True)
 class RbfSvm:
-    """A support vector machine with an RBF kernel, one against one.
+    """Support vector machine with an RBF kernel, one against one.
 
     Parameters
     ----------
     mean, scale : arrays of shape (n_features,)
-        Subtracted from and divided by first.
+        Subtracted from the representation, which is then divided by `scale`.
     support_vectors : array of shape (n_vectors, n_features)
-        Those of the first class first.
+        Ordered by class.
     dual_coef : array of shape (n_classes - 1, n_vectors)
-        As scikit-learn has them: those of class i against class j are in row j - 1 (i < j) or j (i > j).
+        In scikit-learn's layout: coefficients of class i against class j are in row j - 1 (i < j) or j (i > j).
     intercept : array of shape (n_classes * (n_classes - 1) / 2,)
     n_support : int array of shape (n_classes,)
-        Support vectors of each class.
+        Number of support vectors of each class.
     gamma : float
     """
 
@@ -112,7 +112,7 @@ class RbfSvm:
 
     @classmethod
     def fit(cls, Z: np.ndarray, y: np.ndarray, C: float, gamma: float) -> tuple[RbfSvm, np.ndarray]:
-        """Fit one with scikit-learn; and the classes in their order."""
+        """Fit with scikit-learn; return the classifier and the classes in its order."""
         from sklearn.svm import SVC
 
         mean, scale, standardized = _standardized(Z)
@@ -121,9 +121,9 @@ class RbfSvm:
         return cls(mean, scale, *arrays, gamma), svc.classes_
 
     def scores(self, Z: np.ndarray) -> np.ndarray:
-        """Score of each class, (n, n_classes); of two classes, that of the first is 0.
+        """Return the score of each class, (n, n_classes); of two classes, the first has score 0.
 
-        Votes of all pairs, and among equally many votes the distances from the boundaries, as scikit-learn's
+        All pairs of classes vote; distances from the boundaries break ties, as in scikit-learn's
         `decision_function` with ``decision_function_shape="ovr"``.
         """
         standardized = (np.asarray(Z, np.float64) - self.mean) / self.scale
@@ -136,7 +136,7 @@ class RbfSvm:
             decisions = (kernel @ self.dual_coef.T)[:, 0] + self.intercept[0]
             return np.stack([np.zeros(len(Z)), decisions], axis=1)
         ends = np.cumsum(self.n_support)
-        # What the support vectors of a class say for it, against each other class.
+        # Terms of each class's support vectors, against each other class.
         slices = [slice(end - n, end) for n, end in zip(self.n_support, ends, strict=True)]
         terms = [kernel[:, vectors] @ self.dual_coef[:, vectors].T for vectors in slices]
         votes, sums = np.zeros((2, len(Z), len(ends)))
@@ -155,7 +155,7 @@ class RbfSvm:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], n_classes: int, gamma: float) -> RbfSvm:
-        """From the arrays of a file, checked; a ValueError says what is wrong."""
+        """Make a classifier of a file's arrays, checked; a ValueError says what is wrong."""
         mean, scale = _standardizer(arrays)
         vectors = array(arrays, "support_vectors", "<f8", (None, len(mean)))
         dual_coef = array(arrays, "dual_coef", "<f8", (n_classes - 1, len(vectors)))
@@ -170,7 +170,7 @@ Classifier = LinearClassifier | RbfSvm
 
 
 def to_arrays(classifier: Classifier) -> dict[str, np.ndarray]:
-    """The arrays of a classifier, for a file."""
+    """Return the arrays of a classifier, for a file."""
     fields = vars(classifier).items()
     return {name: np.ascontiguousarray(value) for name, value in fields if isinstance(value, np.ndarray)}
 

@@ -1,4 +1,4 @@
-"""Which class a picture is of: the best of several classifiers on its representation."""
+"""Classification of pictures by the best of several classifiers of their representations."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from pictopic.files import write_bytes
 from pictopic.tasks.classifiers import Classifier, LinearClassifier, RbfSvm, to_arrays
 from pictopic.tasks.metrics import mean_average_precision
 
-OWN, SVM, LINEAR = "the network's own", "RBF SVM", "linear"
+NETWORK, SVM, LINEAR = "the network's own", "RBF SVM", "linear"
 FILE = "head.safetensors"
 _SVM_ROWS = 5_000  # an SVM's cost grows with the square of the rows
 _GRID = {"svc__C": [1.0, 10.0, 100.0], "svc__gamma": [0.25, 1.0, 4.0]}  # gamma in units of 1 / (number of features)
 _LINEAR_C = (0.001, 0.01, 0.1, 1.0)
-_SURE = 0.9  # share of answers that must be right if the others are "don't know"
+_SURE = 0.9  # share of answers that must be right where the others are "don't know"
 _SMALLEST, _LARGEST = 1e-6, 1e6  # of C, gamma and the temperature
 
 
@@ -38,16 +38,16 @@ class ClassHead:
     classifier : LinearClassifier or RbfSvm
     classes : list of str
     name : str
-        Which of the candidates it is.
+        Name of the chosen candidate.
     scores : dict of str to float
-        What each candidate reached on the validation part: accuracy, or MAP for several labels per picture.
+        Score of each candidate on the validation part: accuracy, or MAP for several labels per picture.
     multi_label : bool
     sure_from : float
-        The largest probability below which "don't know" is the better answer.
+        Probability below which "don't know" is the better answer.
     temperature : float
-        What the scores are divided by before they become probabilities of one class per picture.
+        Divisor of the scores before the softmax, if pictures have one class each.
     chosen : dict of str to float
-        The hyper-parameters that were chosen, C and gamma, which learning again keeps.
+        The selected hyper-parameters, C and gamma; `learn` keeps them.
     """
 
     classifier: Classifier
@@ -60,30 +60,30 @@ class ClassHead:
     chosen: dict[str, float] = field(default_factory=dict)
 
     def predict_proba(self, Z: np.ndarray) -> np.ndarray:
-        """Probability of each class, (n, classes)."""
+        """Return the probability of each class, (n, classes)."""
         scores = self.classifier.scores(Z)
         return expit(scores) if self.multi_label else softmax(scores / self.temperature, axis=1)
 
-    def learn(self, Z: np.ndarray, y: np.ndarray, own: tuple[np.ndarray, np.ndarray]) -> None:
-        """Learn again from other representations, the same in all that was chosen; the network's own is `own`.
+    def learn(self, Z: np.ndarray, y: np.ndarray, output_layer: tuple[np.ndarray, np.ndarray]) -> None:
+        """Fit the chosen classifier again, with the same hyper-parameters, to other representations.
 
-        Rows of a class that the head does not know do not count.
+        The network's own classifier is replaced by `output_layer`.  Rows of an unknown class are left out.
         """
-        if self.name == OWN:
-            self.classifier = LinearClassifier.of_network(*own)
+        if self.name == NETWORK:
+            self.classifier = LinearClassifier.of_network(*output_layer)
             return
         if not self.multi_label:
             known = np.isin(y.astype(str), self.classes)
             Z, y = Z[known], y[known]
         classifier, classes = _fit(self.name, Z, y, self.chosen)
         if not self.multi_label and [str(name) for name in classes] != self.classes:
-            gone = sorted(set(self.classes) - {str(name) for name in classes})
-            raise ValueError(f"no picture of the class {gone[0]!r} is left: learn anew with pictopic fit")
+            missing = sorted(set(self.classes) - {str(name) for name in classes})
+            raise ValueError(f"no picture of the class {missing[0]!r} is left: fit a new model with pictopic fit")
         self.classifier = classifier
 
     @property
     def n_features(self) -> int:
-        """How many numbers a representation has."""
+        """Number of features of a representation."""
         return len(self.classifier.mean)
 
     def save(self, folder: Path) -> None:
@@ -91,7 +91,7 @@ class ClassHead:
         write_bytes(folder / FILE, tensor_bytes(to_arrays(self.classifier)))
 
     def to_dict(self) -> dict[str, Any]:
-        """All but the classifier, for JSON."""
+        """Return everything but the classifier, for JSON."""
         return {
             "classes": self.classes, "name": self.name, "scores": self.scores, "multi_label": self.multi_label,
             "sure_from": self.sure_from, "temperature": self.temperature, "chosen": self.chosen,
@@ -116,23 +116,23 @@ class ClassHead:
 
 
 def _checked(content: dict[str, Any]) -> dict[str, Any]:
-    """The values of a head's JSON, each of its kind and within its range."""
-    name = one_of(section(content, "name"), "name", (OWN, SVM, LINEAR))
+    """Check type and range of the values in a head's JSON."""
+    name = one_of(section(content, "name"), "name", (NETWORK, SVM, LINEAR))
     multi_label = yes_or_no(section(content, "multi_label"), "multi_label")
     classes = texts(section(content, "classes"), "classes")
     if len(classes) < (1 if multi_label else 2) or (multi_label and name == SVM):
         raise ValueError(f"'classes' has {len(classes)} names, which is too few, or 'name' does not go with them")
     scores = mapping(section(content, "scores"), "scores")
     chosen = mapping(section(content, "chosen"), "chosen")
-    wanted = {OWN: (), LINEAR: ("C",), SVM: ("C", "gamma")}[name]
+    parameter_names = {NETWORK: (), LINEAR: ("C",), SVM: ("C", "gamma")}[name]
     return {
         "classes": classes,
         "name": name,
         "multi_label": multi_label,
-        "scores": {one_of(key, "scores", (OWN, SVM, LINEAR)): number(v, key, 0, 1) for key, v in scores.items()},
+        "scores": {one_of(key, "scores", (NETWORK, SVM, LINEAR)): number(v, key, 0, 1) for key, v in scores.items()},
         "sure_from": number(section(content, "sure_from"), "sure_from", 0, 1),
         "temperature": number(section(content, "temperature"), "temperature", _SMALLEST, _LARGEST),
-        "chosen": {key: number(section(chosen, key), key, _SMALLEST, _LARGEST) for key in wanted},
+        "chosen": {key: number(section(chosen, key), key, _SMALLEST, _LARGEST) for key in parameter_names},
     }
 
 
@@ -141,22 +141,22 @@ def fit_class_head(
     y: np.ndarray,
     Z_val: np.ndarray,
     y_val: np.ndarray,
-    own: tuple[np.ndarray, np.ndarray],
+    output_layer: tuple[np.ndarray, np.ndarray],
     classes: list[str],
     random_state: int = 0,
 ) -> ClassHead:
-    """Fit classifiers, and take the best on the validation part.
+    """Fit classifiers and return the best on the validation part.
 
     Parameters
     ----------
     Z, Z_val : arrays of shape (n, n_features)
-        Representations of the training and the validation part; without the latter, the network's own head is taken.
+        Representations of the training and the validation part; if the latter is empty, the network's own is taken.
     y, y_val : arrays of shape (n,) or (n, n_classes)
-        Names of classes, or 0 and 1 for several a picture.
-    own : (array of shape (n_classes, n_features), array of shape (n_classes,))
+        Class names, or a 0/1 matrix for several classes per picture.
+    output_layer : (array of shape (n_classes, n_features), array of shape (n_classes,))
         The network's U and d.
     classes : list of str
-        In the order of `own` (and of the columns of y).
+        In the order of `output_layer` (and of the columns of y).
     random_state : int, default=0
 
     Returns
@@ -164,44 +164,44 @@ def fit_class_head(
     ClassHead
     """
     several = np.ndim(y) == 2
-    own_head = ClassHead(LinearClassifier.of_network(*own), classes, OWN, multi_label=several)
-    if not len(Z_val):  # too few pictures to choose by
-        return own_head
+    network_head = ClassHead(LinearClassifier.of_network(*output_layer), classes, NETWORK, multi_label=several)
+    if not len(Z_val):  # too few pictures to hold any out
+        return network_head
     linear = several or len(Z) > _SVM_ROWS
-    other = _linear(Z, y, Z_val, y_val, classes) if linear else _svm(Z, y, random_state)
-    candidates = {OWN: own_head, other.name: other}
+    trained_head = _linear(Z, y, Z_val, y_val, classes) if linear else _svm(Z, y, random_state)
+    candidates = {NETWORK: network_head, trained_head.name: trained_head}
     scores = {name: _score(candidate, Z_val, y_val) for name, candidate in candidates.items()}
     head = candidates[max(scores, key=lambda name: scores[name])]
     head.scores = scores
     if several:
         return head
-    # The candidate has seen the training part: only the validation part can tell how sure it may be.
+    # The candidate has seen the training part: only the validation part shows how sure it may be.
     head.temperature = temperature(head.classifier.scores(Z_val), y_val, head.classes)
     head.sure_from = sure_from(head.predict_proba(Z_val), y_val, head.classes)
     return head
 
 
 def temperature(scores: np.ndarray, y: np.ndarray, classes: list[str]) -> float:
-    """What to divide scores by, so that their softmax says how often an answer is right.
+    """Return the temperature that calibrates scores: their softmax then says how often an answer is right.
 
     Parameters
     ----------
     scores : array of shape (n, classes)
     y : array of shape (n,)
-        Names of classes; rows of a class that is not in `classes` do not count.
+        Class names; rows of a class that is not in `classes` are left out.
     classes : list of str
 
     Returns
     -------
     float
-        With which the rows' classes are most probable.
+        Temperature under which the rows' classes are most probable.
 
     Examples
     --------
     >>> import numpy as np
     >>> from pictopic.tasks.classify import temperature
     >>> scores = np.array([[4.0, 0.0]] * 400)
-    >>> y = np.array(["a"] * 300 + ["b"] * 100)  # right three times of four
+    >>> y = np.array(["a"] * 300 + ["b"] * 100)  # right three times out of four
     >>> round(temperature(scores, y, ["a", "b"]), 1)  # about 4 / log 3
     3.7
     """
@@ -211,7 +211,7 @@ def temperature(scores: np.ndarray, y: np.ndarray, classes: list[str]) -> float:
     if not len(true):
         return 1.0
 
-    # As if one answer more had been wrong and one right: where all are right, no probability is 1 (as Platt does).
+    # One more wrong and one more right answer are assumed, as Platt does: no probability becomes 1.
     targets = np.full(scores.shape, 1 / (len(true) + 2) / max(1, len(classes) - 1))
     targets[np.arange(len(true)), true] = (len(true) + 1) / (len(true) + 2)
 
@@ -230,12 +230,12 @@ def _score(head: ClassHead, Z: np.ndarray, y: np.ndarray) -> float:
 
 
 def _fit(name: str, Z: np.ndarray, y: np.ndarray, chosen: dict[str, float]) -> tuple[Classifier, np.ndarray]:
-    """A classifier with these hyper-parameters, and the classes in its order."""
+    """Fit a classifier with these hyper-parameters; return it and the classes in its order."""
     return RbfSvm.fit(Z, y, **chosen) if name == SVM else LinearClassifier.fit(Z, y, **chosen)
 
 
 def _svm(Z: np.ndarray, y: np.ndarray, random_state: int) -> ClassHead:
-    """RBF SVM with C and gamma by cross-validation."""
+    """Fit an RBF SVM, with C and gamma by cross-validation."""
     n_folds = min(5, int(np.unique(y, return_counts=True)[1].min()))
     chosen = {"C": 10.0, "gamma": 1.0 / Z.shape[1]}
     if n_folds > 1:
@@ -249,18 +249,18 @@ def _svm(Z: np.ndarray, y: np.ndarray, random_state: int) -> ClassHead:
 
 
 def _linear(Z: np.ndarray, y: np.ndarray, Z_val: np.ndarray, y_val: np.ndarray, classes: list[str]) -> ClassHead:
-    """Logistic regression with the best C on the validation part."""
+    """Fit logistic regressions and return the one whose C is best on the validation part."""
     several = np.ndim(y) == 2
-    tried = []
+    candidates = []
     for C in _LINEAR_C:
-        classifier, found = _fit(LINEAR, Z, y, {"C": C})
-        names = classes if several else [str(name) for name in found]
-        tried.append(ClassHead(classifier, names, LINEAR, multi_label=several, chosen={"C": C}))
-    return max(tried, key=lambda candidate: _score(candidate, Z_val, y_val))
+        classifier, fitted_classes = _fit(LINEAR, Z, y, {"C": C})
+        names = classes if several else [str(name) for name in fitted_classes]
+        candidates.append(ClassHead(classifier, names, LINEAR, multi_label=several, chosen={"C": C}))
+    return max(candidates, key=lambda candidate: _score(candidate, Z_val, y_val))
 
 
 def sure_from(probabilities: np.ndarray, y: np.ndarray, classes: list[str], share: float = _SURE) -> float:
-    """Smallest probability from which on at least `share` of the answers are right.
+    """Return the smallest probability above which at least `share` of the answers are right.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What people decided about tags: which belong to a picture and which do not, kept in a file that only grows."""
+"""Decisions of people about which tags belong to a picture, in an append-only file; XMP files with the result."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ except ImportError:  # Windows: processes there must not write at the same time
     fcntl = None  # type: ignore[assignment]
 
 ACCEPTED, REJECTED, UNDECIDED = "accepted", "rejected", "undecided"
-_WORDS = (ACCEPTED, REJECTED, UNDECIDED)
+_CHOICES = (ACCEPTED, REJECTED, UNDECIDED)
 _SUFFIX = ".decisions.jsonl"
-_TEXT = re.compile(rb'(?:[^"\\]|\\.)*+\\?')  # of a string in JSON, up to its end or to where the line was cut off
+_TEXT = re.compile(rb'(?:[^"\\]|\\.)*+\\?')  # of a JSON string, up to its end or to where the line is cut off
 
 
 class Decision(NamedTuple):
-    """Whether a tag belongs to a picture, and since when this is known."""
+    """A decision whether a tag belongs to a picture, with its time."""
 
     file_name: str
     tag: str
-    decision: str  # "accepted", "rejected"; in the file also "undecided": an earlier one is taken back
+    decision: str  # "accepted" or "rejected"; in the file also "undecided", which takes an earlier one back
     time: str  # ISO 8601, UTC
 
 
 class Decisions:
-    """Decisions about tags, in a file of JSON lines: of several about the same, the last one counts.
+    """Decisions about tags, in a file of JSON lines; the last decision about a picture and a tag counts.
 
-    Lines are only ever added, each at once and safe on disk before `add` returns.  Several threads and processes can
-    add to the same file and see each other's decisions.  A last line that a crash has cut off is ignored; any other
-    line that is no decision is an error, and is never removed.
+    Lines are only ever appended, each in one write that is safe on disk before `add` returns.  Several threads and
+    processes can append to the same file and see each other's decisions.  A last line that a crash has cut off is
+    ignored; any other line that is not a decision is an error, and is never removed.
 
     Parameters
     ----------
     path : path
-        Of the file; made when something is decided.
+        File of the decisions; the first decision creates it.
 
     Examples
     --------
@@ -74,22 +74,22 @@ class Decisions:
 
     @classmethod
     def beside(cls, model_folder: str | os.PathLike[str]) -> Decisions:
-        """Those about a model's collection: beside its folder, which is replaced when the model learns."""
+        """Return the decisions about a model's collection: beside its folder, which training replaces."""
         folder = Path(os.path.abspath(model_folder))
         return cls(folder.with_name(folder.name + _SUFFIX))
 
     # ---- deciding ----------------------------------------------------------------------------------------------------
 
     def add(self, file_name: str, tag: str, decision: str) -> None:
-        """Write a decision down.
+        """Append a decision to the file.
 
         Parameters
         ----------
         file_name : str
-            Of the picture, as in the collection.
+            File name of the picture in the collection.
         tag : str
         decision : {"accepted", "rejected", "undecided"}
-            "undecided" takes an earlier one back; a collection that has taken it up already stays as it is.
+            "undecided" takes an earlier one back; a collection that has already adopted it stays as it is.
 
         Raises
         ------
@@ -99,21 +99,21 @@ class Decisions:
         tag = normalise_tag(tag)
         if not tag:
             raise ValueError("a tag must have at least one letter")
-        if decision not in _WORDS:
-            raise ValueError(f"a decision is one of {', '.join(_WORDS)}, got {decision!r}")
+        if decision not in _CHOICES:
+            raise ValueError(f"a decision is one of {', '.join(_CHOICES)}, got {decision!r}")
         check_regular(self.path)
         with self._lock, open(self.path, "a+b", buffering=0) as file, _locked(file):
             self._read(file)
-            if self._word(file_name, tag) != decision:
+            if self._choice(file_name, tag) != decision:
                 time = datetime.now(UTC).isoformat(timespec="seconds")
                 self._append(file, Decision(file_name, tag, decision, time))
 
     def _append(self, file: FileIO, decision: Decision) -> None:
         end = file.seek(0, os.SEEK_END)
-        if end > self._offset:  # a line that was cut off
+        if end > self._offset:  # the last line was cut off
             file.truncate(self._offset)
             end = self._offset
-        # A whole last line whose end is missing, as editors leave it, gets its end now.
+        # A complete last line without a newline, as editors leave it, gets its newline now.
         start = b"" if self._is_ended else b"\n"
         line = start + json.dumps(decision._asdict(), ensure_ascii=False).encode() + b"\n"
         try:
@@ -123,60 +123,60 @@ class Decisions:
         except OSError:
             file.truncate(end)
             raise
-        if end == 0:  # the file may be new: its name must be on the disk, too
+        if end == 0:  # the file may be new: sync its folder entry, too
             sync_folder(self.path.parent)
         self._read(file)
 
-    # ---- what was decided --------------------------------------------------------------------------------------------
+    # ---- queries -----------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.newest())
 
     def counts(self) -> dict[str, int]:
-        """How many tags were accepted and how many rejected."""
-        found = Counter(own.decision for own in self.newest())
-        return {word: found[word] for word in (ACCEPTED, REJECTED)}
+        """Return how many tags were accepted and how many rejected."""
+        totals = Counter(decision.decision for decision in self.newest())
+        return {choice: totals[choice] for choice in (ACCEPTED, REJECTED)}
 
     def newest(self, offset: int = 0, limit: int | None = None) -> list[Decision]:
-        """Decisions that count, the newest first.
+        """Return the decisions that count, newest first.
 
         Parameters
         ----------
         offset : int, default=0
-            How many to leave out.
+            Number of decisions to skip.
         limit : int, optional
-            How many at most.
+            Maximum number of decisions.
 
         Returns
         -------
         list of Decision
         """
         with self._current():
-            found = list(self._known.values())[::-1]
-        return found[offset:] if limit is None else found[offset : offset + limit]
+            decisions = list(self._known.values())[::-1]
+        return decisions[offset:] if limit is None else decisions[offset : offset + limit]
 
     def decided(self, tag: str) -> set[str]:
-        """Names of the pictures for which it is decided whether they have a tag."""
+        """Return the names of the pictures with a decision about a tag."""
         tag = normalise_tag(tag)
         with self._current():
-            return {name for name, own in self._known if own == tag}
+            return {name for name, decided_tag in self._known if decided_tag == tag}
 
     def changed(self) -> list[str]:
-        """Names of the pictures about which something is decided, in the order of the alphabet."""
-        return sorted({own.file_name for own in self.newest()})
+        """Return the names of the pictures with decisions, in alphabetical order."""
+        return sorted({decision.file_name for decision in self.newest()})
 
     def tags_after(self, file_name: str, tags: Sequence[str]) -> list[str]:
-        """A picture's tags with those that were accepted, and without those that were rejected."""
+        """Return a picture's tags with accepted ones added and rejected ones removed."""
         with self._current():
-            own = dict(self._of_picture.get(file_name, {}))
-        kept = [tag for tag in tags if own.get(tag) != REJECTED]
-        return list(dict.fromkeys([*kept, *(tag for tag, word in own.items() if word == ACCEPTED)]))
+            decided = dict(self._of_picture.get(file_name, {}))
+        remaining = [tag for tag in tags if decided.get(tag) != REJECTED]
+        return list(dict.fromkeys([*remaining, *(tag for tag, choice in decided.items() if choice == ACCEPTED)]))
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 
     @contextmanager
     def _current(self) -> Iterator[None]:
-        """Know what others have added."""
+        """Hold the lock, after reading what other processes have appended."""
         check_regular(self.path)
         with self._lock:
             try:
@@ -187,18 +187,18 @@ class Decisions:
             yield
 
     def _forget(self) -> None:
-        self._known: dict[tuple[str, str], Decision] = {}  # by picture and tag; the newest last
+        self._known: dict[tuple[str, str], Decision] = {}  # by picture and tag, newest last
         self._of_picture: dict[str, dict[str, str]] = {}
         self._file: tuple[int, int] | None = None
-        self._offset, self._n_lines, self._is_ended = 0, 0, True  # up to where the file is known
+        self._offset, self._n_lines, self._is_ended = 0, 0, True  # how far the file has been read
 
     def _read(self, file: FileIO) -> None:
-        """Take what is new in the file."""
-        about = os.fstat(file.fileno())
-        if self._file != (about.st_dev, about.st_ino) or about.st_size < self._offset:
+        """Read the lines that are new in the file."""
+        status = os.fstat(file.fileno())
+        if self._file != (status.st_dev, status.st_ino) or status.st_size < self._offset:
             self._forget()
-            self._file = (about.st_dev, about.st_ino)
-        if about.st_size == self._offset:
+            self._file = (status.st_dev, status.st_ino)
+        if status.st_size == self._offset:
             return
         file.seek(self._offset)
         *lines, last = file.read().split(b"\n")
@@ -209,7 +209,7 @@ class Decisions:
             self._n_lines += 1
             self._is_ended = True
         if not last.strip() or _is_cut_off(last):
-            return  # it is being written, or a crash has left half of it
+            return  # it is being written, or a crash has cut it off
         self._take(self._parsed(last))
         self._offset += len(last)
         self._is_ended = False
@@ -218,7 +218,7 @@ class Decisions:
         try:
             content = json.loads(line)
             decision = Decision(*(content[name] for name in Decision._fields))
-            if not all(isinstance(value, str) for value in decision) or decision.decision not in _WORDS:
+            if not all(isinstance(value, str) for value in decision) or decision.decision not in _CHOICES:
                 raise ValueError
             decision = decision._replace(tag=normalise_tag(decision.tag))
             if not decision.tag:
@@ -235,12 +235,12 @@ class Decisions:
             self._known[new.file_name, new.tag] = new
             self._of_picture[new.file_name][new.tag] = new.decision
 
-    def _word(self, file_name: str, tag: str) -> str:
+    def _choice(self, file_name: str, tag: str) -> str:
         return self._of_picture.get(file_name, {}).get(tag, UNDECIDED)
 
 
 def _is_cut_off(line: bytes) -> bool:
-    """Whether a line is the beginning, and not more, of one that `Decisions` writes."""
+    """Return whether a line is an incomplete beginning of one that `Decisions` writes."""
     for k, name in enumerate(Decision._fields):
         before = (b'", ' if k else b"{") + f'"{name}": "'.encode()
         if len(line) < len(before):
@@ -253,34 +253,34 @@ def _is_cut_off(line: bytes) -> bool:
 
 @contextmanager
 def _locked(file: FileIO) -> Iterator[None]:
-    """Keep other processes from adding; the lock ends with the file."""
+    """Keep other processes from appending until the file is closed."""
     if fcntl is not None:
         fcntl.flock(file, fcntl.LOCK_EX)
     yield
 
 
-_OUTSIDE = ("", ".", "..")  # parts of a path that lead elsewhere; "" is the first of an absolute one
+_OUTSIDE = ("", ".", "..")  # parts of a path that lead elsewhere; "" begins an absolute path
 
 
 def decisions_about(decisions: Decisions, names: Iterable[str]) -> list[Decision]:
-    """Those about pictures of a collection, the newest first: pictures can have been removed."""
+    """Return decisions about pictures that still are in a collection, newest first."""
     known = set(names)
-    return [own for own in decisions.newest() if own.file_name in known]
+    return [decision for decision in decisions.newest() if decision.file_name in known]
 
 
 def decided_tags(decisions: Decisions, names: Iterable[str], tags: Iterable[Sequence[str]]) -> dict[str, list[str]]:
-    """All tags, after the decisions, of each picture about which something is decided.
+    """Return all tags, after the decisions, of each picture with decisions.
 
     Parameters
     ----------
     decisions : Decisions
     names, tags
-        Of the pictures of the collection; decisions about others do not count.
+        Names and tags of the collection's pictures; decisions about other pictures are ignored.
 
     Returns
     -------
     dict of str to list of str
-        In the order of the names.
+        Ordered by name.
 
     Examples
     --------
@@ -300,19 +300,19 @@ class Sidecar(NamedTuple):
     """An XMP file with the keywords of a picture."""
 
     picture: str
-    name: str  # relative to a folder like the pictures', with /
+    name: str  # relative path with /, in a folder arranged like the pictures'
     text: str
 
 
 def sidecars(tags: Mapping[str, Sequence[str]], names: Iterable[str]) -> list[Sidecar]:
-    """XMP files for pictures: ``photo.xmp``, or ``photo.jpg.xmp`` if there is a ``photo.png`` too.
+    """Make XMP files for pictures: ``photo.xmp``, or ``photo.jpg.xmp`` if there is also a ``photo.png``.
 
     Parameters
     ----------
     tags : dict of str to list of str
-        Tags of the pictures; one whose name leads out of its folder is left out.
+        Tags of the pictures; names that lead out of the folder are left out.
     names : iterable of str
-        Of all pictures of the collection.
+        Names of all pictures of the collection.
 
     Returns
     -------
@@ -322,18 +322,18 @@ def sidecars(tags: Mapping[str, Sequence[str]], names: Iterable[str]) -> list[Si
     --------
     >>> from pictopic.tasks.decisions import sidecars
     >>> tags = {"trip/a.jpg": ["sea"], "trip/b.jpg": ["sky"], "../c.jpg": ["sea"]}
-    >>> [own.name for own in sidecars(tags, ["trip/a.jpg", "trip/b.jpg", "trip/b.png", "../c.jpg"])]
+    >>> [sidecar.name for sidecar in sidecars(tags, ["trip/a.jpg", "trip/b.jpg", "trip/b.png", "../c.jpg"])]
     ['trip/a.xmp', 'trip/b.jpg.xmp']
     """
-    # Some file systems take A and a for the same.
+    # Some file systems ignore case.
     owners = Counter(key.casefold() for name in names for key in {name, _without_extension(name)})
-    found = []
-    for picture, own in tags.items():
+    xmp_files = []
+    for picture, picture_tags in tags.items():
         if _is_inside(picture):
             short = _without_extension(picture)
             place = short if owners[short.casefold()] <= 1 else picture
-            found.append(Sidecar(picture, f"{place}.xmp", sidecar_text(own)))
-    return found
+            xmp_files.append(Sidecar(picture, f"{place}.xmp", sidecar_text(picture_tags)))
+    return xmp_files
 
 
 def _without_extension(name: str) -> str:
@@ -341,49 +341,49 @@ def _without_extension(name: str) -> str:
 
 
 def _is_inside(name: str) -> bool:
-    """Whether a name stays in its folder, on Windows too."""
+    """Return whether a name stays in its folder, on Windows too."""
     parts = re.split(r"[/\\]", name)
     return not any(part in _OUTSIDE for part in parts) and not re.match("[A-Za-z]:", name) and "\0" not in name
 
 
-def zip_sidecars(found: Iterable[Sidecar]) -> bytes:
-    """Sidecars as a ZIP archive."""
+def zip_sidecars(xmp_files: Iterable[Sidecar]) -> bytes:
+    """Return sidecars as a ZIP archive."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for own in found:
-            archive.writestr(own.name, own.text)
+        for sidecar in xmp_files:
+            archive.writestr(sidecar.name, sidecar.text)
     return buffer.getvalue()
 
 
-def write_sidecars(folder: Path, found: Sequence[Sidecar]) -> list[str]:
-    """Write sidecars to a folder of their own, in sub-folders like the pictures'; never beside the pictures.
+def write_sidecars(folder: Path, xmp_files: Sequence[Sidecar]) -> list[str]:
+    """Write sidecars to their own folder, with sub-folders like the pictures'; never next to the pictures.
 
     Parameters
     ----------
     folder : Path
-        Made if it does not exist.  Sidecars of an earlier export are replaced.
-    found : sequence of Sidecar
+        Created if missing.  Sidecars of an earlier export are replaced.
+    xmp_files : sequence of Sidecar
 
     Returns
     -------
     list of str
-        Names of those that were not written, because they are too long for the file system.
+        Names of sidecars that were not written because they are too long for the file system.
 
     Raises
     ------
     ValueError
-        Before anything is written: if the pictures are in this folder, if a file there is another program's, or if a
-        link leads out of it.
+        Before anything is written, if the folder holds the pictures or another program's sidecar, or if a link leads
+        out of it.
     """
-    writable = [own for own in found if not has_too_long_name(folder / own.name)]
-    for own in writable:
-        path = folder / own.name
-        if os.path.exists(folder / own.picture):
-            raise ValueError(f"{folder} holds the pictures themselves ({own.picture}): choose another folder")
+    writable = [sidecar for sidecar in xmp_files if not has_too_long_name(folder / sidecar.name)]
+    for sidecar in writable:
+        path = folder / sidecar.name
+        if os.path.exists(folder / sidecar.picture):
+            raise ValueError(f"{folder} holds the pictures themselves ({sidecar.picture}): choose another folder")
         if not path.parent.resolve().is_relative_to(folder.resolve()):
             raise ValueError(f"{path.parent} leads out of {folder}: choose another folder")
         check_own_sidecar(path)
-    for own in writable:
-        write_text(folder / own.name, own.text)
-    written = {own.name for own in writable}
-    return [own.name for own in found if own.name not in written]
+    for sidecar in writable:
+        write_text(folder / sidecar.name, sidecar.text)
+    written = {sidecar.name for sidecar in writable}
+    return [sidecar.name for sidecar in xmp_files if sidecar.name not in written]

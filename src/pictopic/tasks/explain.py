@@ -1,4 +1,4 @@
-"""Why a picture got a tag or a class: which of its words spoke for it, and where they are."""
+"""Explanations of tags and classes: the visual words that contribute to them, and where they are."""
 
 from __future__ import annotations
 
@@ -17,49 +17,49 @@ _FOR, _AGAINST = np.array([214.0, 69.0, 39.0]), np.array([39.0, 110.0, 190.0])  
 
 
 class Explanation(NamedTuple):
-    """What spoke for a tag or a class."""
+    """Contributions of a picture's visual words to the score of a tag or a class."""
 
     name: str
     score: float  # log of its probability
     words: list[tuple[int, float]]  # column and contribution of each visual word of the picture, strongest first
-    heat: np.ndarray  # (height, width): contribution of each place
-    overlay: Image.Image  # the picture in grey, places that spoke for it red, against it blue
+    heat: np.ndarray  # (height, width): contribution of each pixel
+    overlay: Image.Image  # the picture in grey, positive contributions red, negative ones blue
 
 
 def contributions(rows: Rows, score: Callable[[Rows], np.ndarray]) -> tuple[float, np.ndarray, np.ndarray]:
-    """How much the score of one picture falls if all occurrences of a visual word are taken away.
+    """Return by how much the score of one picture falls when all occurrences of a visual word are removed.
 
     Parameters
     ----------
     rows : Rows
         One row.
     score : callable
-        From rows to a number each.
+        Function from rows to one number per row.
 
     Returns
     -------
     score : float
-        Of the whole picture.
+        Score of the whole picture.
     columns : int array
         The picture's visual words.
     falls : float array
-        Of the score, for each of them.
+        Fall of the score for each of them.
     """
     X, features = rows.read(), rows.read_features()
     columns = X.indices[X.indices < rows.n_visual]
     n = len(columns)
     copies = sparse.csr_array(sparse.vstack([X] * (n + 1), format="csr"))
-    taken = sparse.csr_array((np.ones(n, bool), (np.arange(n), columns)), shape=(n, copies.shape[1]))
-    left = copies - sparse.vstack([taken.multiply(X.toarray()), sparse.csr_array((1, copies.shape[1]))])
-    left = sparse.csr_array(left.astype(np.int32))
-    left.eliminate_zeros()
+    is_removed = sparse.csr_array((np.ones(n, bool), (np.arange(n), columns)), shape=(n, copies.shape[1]))
+    remaining = copies - sparse.vstack([is_removed.multiply(X.toarray()), sparse.csr_array((1, copies.shape[1]))])
+    remaining = sparse.csr_array(remaining.astype(np.int32))
+    remaining.eliminate_zeros()
     features = None if features is None else np.repeat(features, n + 1, axis=0)
-    found = score(Rows(left, features, n_annotation_words=rows.n_annotation_words))
-    return float(found[-1]), columns, found[-1] - found[:-1]
+    scores = score(Rows(remaining, features, n_annotation_words=rows.n_annotation_words))
+    return float(scores[-1]), columns, scores[-1] - scores[:-1]
 
 
 def heat_map(image: Image.Image, extractor: Extractor, share: np.ndarray) -> np.ndarray:
-    """Spread what each pair of word and region contributes over the patches it stands for.
+    """Spread the contribution of each pair of word and region over its patches.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def heat_map(image: Image.Image, extractor: Extractor, share: np.ndarray) -> np.
 
 
 def overlay(image: Image.Image, heat: np.ndarray) -> Image.Image:
-    """The picture in grey, with places of positive heat in red and of negative heat in blue."""
+    """Return the picture in grey, with positive heat in red and negative heat in blue."""
     strength = np.abs(heat) / max(float(np.quantile(np.abs(heat), 0.99)), 1e-12)
     mix = 0.65 * np.clip(strength, 0, 1)[:, :, None]
     colour = np.where(heat[:, :, None] > 0, _FOR, _AGAINST)

@@ -1,4 +1,4 @@
-"""Answers in files: CSV, Parquet, pages of thumbnails."""
+"""Export of answers: CSV, Parquet, HTML pages with thumbnails."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ _WORDS_MEAN = (
 _MAX_TOPICS = 30
 _THUMBNAIL = 192  # pixels
 _GAP = 2  # pixels between patches
-UNKNOWN = (128, 128, 128)  # in place of a picture that is gone
+UNKNOWN = (128, 128, 128)  # colour in place of a picture that is gone
 
 
-def write_tags(path: Path, names: Sequence[str], found: Sequence[Sequence[tuple[str, float]]]) -> None:
-    """Write tags as CSV, as `pictopic build` reads it: file_name, tags."""
-    write_text(path, tags_csv((name, [tag for tag, _ in own]) for name, own in zip(names, found, strict=True)))
+def write_tags(path: Path, names: Sequence[str], answers: Sequence[Sequence[tuple[str, float]]]) -> None:
+    """Write tags as CSV with the columns file_name and tags, as `pictopic build` reads it."""
+    write_text(path, tags_csv((name, [tag for tag, _ in answer]) for name, answer in zip(names, answers, strict=True)))
 
 
 def tags_csv(tags: Iterable[tuple[str, Sequence[str]]]) -> str:
-    """Names and tags as the CSV that `pictopic build` reads.
+    """Return names and tags as the CSV that `pictopic build` reads.
 
     Examples
     --------
@@ -66,17 +66,17 @@ def tags_csv(tags: Iterable[tuple[str, Sequence[str]]]) -> str:
     >>> tags_csv([("a.jpg", ["boat", "sea"]), ("b.jpg", ["paris, france"])]).splitlines()
     ['file_name,tags', 'a.jpg,boat;sea', 'b.jpg,"[""paris, france""]"']
     """
-    return csv_text([("file_name", "tags"), *((name, _cell(list(own))) for name, own in tags)])
+    return csv_text([("file_name", "tags"), *((name, _cell(list(picture_tags))) for name, picture_tags in tags)])
 
 
 def _cell(tags: list[str]) -> str:
-    """Tags in one cell; as a list in JSON where a tag has a separator in it."""
+    """Return tags as one CSV cell: a JSON list if a tag contains a separator."""
     text = ";".join(tags)
     return text if split_tags(text) == tags else json.dumps(tags, ensure_ascii=False)
 
 
 def write_vectors(path: Path, corpus: Corpus, vectors: np.ndarray) -> tuple[int, int]:
-    """Write representations as Parquet: file_name, labels, tags, vector."""
+    """Write representations as Parquet with the columns file_name, labels, tags and vector."""
     table = corpus.table(["file_name", "labels", "tags"])
     flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
     table = table.append_column("vector", pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1]))
@@ -86,27 +86,27 @@ def write_vectors(path: Path, corpus: Corpus, vectors: np.ndarray) -> tuple[int,
 
 
 def write_thumbnails(path: Path, title: str, pictures: Sequence[tuple[str, Path, str]]) -> None:
-    """Write a page of pictures: name, file and what to say of each."""
+    """Write an HTML page of pictures, given as (name, file, caption)."""
     figures = [_figure(name, file, text) for name, file, text in pictures]
     _write_page(path, title, f'<div class="grid">{"".join(figures)}</div>')
 
 
 def write_topics(path: Path, corpus: Corpus, classes: Sequence[ClassTopic], units: Sequence[dict[str, Any]]) -> None:
-    """Write a page of what goes with each class, and what the hidden units stand for.
+    """Write an HTML page with the words of each class and of each hidden unit.
 
     Parameters
     ----------
     path : Path
-        Of the HTML file; the pictures are inside it.
+        HTML file to write; the pictures are embedded in it.
     corpus : Corpus
         The collection.
     classes : sequence of ClassTopic
         As `PictureModel.topics` returns them; may be empty.
     units : sequence of dict
-        As `PictureModel.get_topic_info` returns them; those that are the strongest in no picture are left out.
+        As `PictureModel.get_topic_info` returns them; units that are strongest in no picture are left out.
     """
     files = dict(zip(corpus.file_names, corpus.paths, strict=True)) if corpus.options is not None else {}
-    pictures: dict[int, str] = {}  # of the visual words: most occur in several topics
+    word_figures: dict[int, str] = {}  # cached: most visual words occur in several topics
 
     def card(title: str, tags: Sequence[str], words: Sequence[tuple[int, float]], names: Sequence[str]) -> str:
         parts = [f"<h3>{html.escape(title)}</h3>"]
@@ -114,9 +114,9 @@ def write_topics(path: Path, corpus: Corpus, classes: Sequence[ClassTopic], unit
             parts.append(f"<p>{html.escape(', '.join(tags))}</p>")
         if files:
             for word, _ in words:
-                if word not in pictures:
-                    pictures[word] = _visual_word(corpus, word, files)
-            parts.append(f'<div class="words">{"".join(pictures[word] for word, _ in words)}</div>')
+                if word not in word_figures:
+                    word_figures[word] = _visual_word(corpus, word, files)
+            parts.append(f'<div class="words">{"".join(word_figures[word] for word, _ in words)}</div>')
         if names:
             shown = "".join(_figure(name, files[name], "") for name in names if name in files)
             parts.append(f'<div class="grid">{shown}</div>' if shown else f"<p>{html.escape(', '.join(names))}</p>")
@@ -127,13 +127,13 @@ def write_topics(path: Path, corpus: Corpus, classes: Sequence[ClassTopic], unit
         body.append(f"<p>{_WORDS_MEAN}</p>")
     if classes:
         body.append("<h2>Classes</h2>")
-    body += [card(own.label, [tag for tag, _ in own.tags], own.visual_words, []) for own in classes]
+    body += [card(topic.label, [tag for tag, _ in topic.tags], topic.visual_words, []) for topic in classes]
     if units:
         body.append("<h2>Topics</h2>")
-    for own in [own for own in units if own["Count"]][:_MAX_TOPICS]:
-        n_pictures = "1 picture" if own["Count"] == 1 else f"{own['Count']:,} pictures"
-        title = f"Topic {own['Topic']} ({n_pictures})"
-        body.append(card(title, own["Representation"][:6], own["Visual_Words"], own["Representative_Docs"]))
+    for unit in [unit for unit in units if unit["Count"]][:_MAX_TOPICS]:
+        n_pictures = "1 picture" if unit["Count"] == 1 else f"{unit['Count']:,} pictures"
+        title = f"Topic {unit['Topic']} ({n_pictures})"
+        body.append(card(title, unit["Representation"][:6], unit["Visual_Words"], unit["Representative_Docs"]))
     _write_page(path, "What the collection is about", "".join(body))
 
 
@@ -160,7 +160,7 @@ def _image(file: Path, side: int, alt: str) -> str:
 
 
 def data_uri(image: Image.Image, quality: int = 85) -> str:
-    """A picture as the text that stands for it in a page.
+    """Return a picture as a data URI, to embed it in a page.
 
     Examples
     --------
@@ -173,16 +173,16 @@ def data_uri(image: Image.Image, quality: int = 85) -> str:
 
 
 def jpeg(image: Image.Image, quality: int = 85) -> bytes:
-    """A picture as a JPEG file."""
+    """Return a picture as the bytes of a JPEG file."""
     buffer = io.BytesIO()
     image.convert("RGB").save(buffer, "JPEG", quality=quality, optimize=True)
     return buffer.getvalue()
 
 
 def _visual_word(corpus: Corpus, word: int, files: dict[str, Path]) -> str:
-    """A visual word as a grid of its example patches; nothing if it has none."""
+    """Return a visual word as a figure with a grid of its example patches; empty if it has none."""
     patches = [] if corpus.codebook is None else corpus.codebook.examples[word]
-    if not any(own.file_name in files for own in patches):
+    if not any(patch.file_name in files for patch in patches):
         return ""
     image = patch_mosaic(patches, files, None if corpus.options is None else corpus.options.max_side)
     alt = f"visual word {word}: {len(patches)} example patches"
@@ -192,7 +192,7 @@ def _visual_word(corpus: Corpus, word: int, files: dict[str, Path]) -> str:
 
 
 def cut_patch(patch: Patch, file: Path, max_side: int | None) -> Image.Image | None:
-    """The part of a picture that a patch stands for; None if the picture is gone."""
+    """Cut a patch out of its picture; None if the picture cannot be read."""
     try:
         image = open_picture(file, max_side=max_side).convert("RGB")
     except PictureError:
@@ -202,7 +202,7 @@ def cut_patch(patch: Patch, file: Path, max_side: int | None) -> Image.Image | N
 
 
 def mosaic(images: Sequence[Image.Image | None], columns: int = 4, side: int = 38) -> Image.Image:
-    """Pictures of any size as the tiles of one; those that are None are grey.
+    """Arrange pictures of any size as the tiles of one picture; tiles that are None are grey.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def mosaic(images: Sequence[Image.Image | None], columns: int = 4, side: int = 3
     columns : int, default=4
         Tiles in a row; as many rows as columns.
     side : int, default=38
-        Of a tile, in pixels.
+        Pixels per tile.
 
     Returns
     -------
@@ -237,22 +237,24 @@ def mosaic(images: Sequence[Image.Image | None], columns: int = 4, side: int = 3
 def patch_mosaic(
     patches: Sequence[Patch], files: Mapping[str, Path], max_side: int | None, side: int = 38
 ) -> Image.Image:
-    """A visual word as a grid of the patches it was named after; those whose picture is gone are grey.
+    """Arrange the example patches of a visual word in a grid; patches whose picture is gone are grey.
 
     Parameters
     ----------
     patches : sequence of Patch
         `Codebook.examples` of the word.
     files : mapping of str to Path
-        Where the pictures are, by file name.
+        Paths of the pictures by file name.
     max_side : int or None
-        To how many pixels pictures were scaled down before patches were cut.
+        Size in pixels to which pictures were scaled down before patches were cut.
     side : int, default=38
-        Of a patch, in pixels.
+        Pixels per patch.
 
     Returns
     -------
     PIL image
     """
-    cut = [cut_patch(own, files[own.file_name], max_side) if own.file_name in files else None for own in patches]
+    cut = [
+        cut_patch(patch, files[patch.file_name], max_side) if patch.file_name in files else None for patch in patches
+    ]
     return mosaic(cut, side=side)

@@ -1,7 +1,7 @@
 """A search index on disk: ``index.json``, ``vectors-HASH.npy`` and perhaps ``clusters-HASH.safetensors``.
 
-Large files are named by their hash, and the index changes when ``index.json``, which names them, is replaced: whoever
-opens the folder sees all of a change, or nothing of it.
+Large files are named by their hash.  The index changes when ``index.json``, which names them, is replaced: readers see
+the old index or the new one, never a mixture.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FORMAT_VERSION = 2
 _META = "index.json"
 _VECTORS, _CLUSTERS = re.compile(r"vectors-[0-9a-f]{16}\.npy"), re.compile(r"clusters-[0-9a-f]{16}\.safetensors")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-# Half-written ones, too, and faiss' own, which earlier versions wrote.
+# Half-written files, too, and those of faiss, which earlier versions wrote.
 _OURS = re.compile(
     r"\.?(vectors-[0-9a-f]+\.npy|clusters-[0-9a-f]+\.safetensors|faiss-[0-9a-f]+\.index|index\.json)(\.\w+)?"
     r"|\.[a-z0-9_]{8}\.tmp"
@@ -38,16 +38,16 @@ _MAX_DIMENSIONS = 1 << 20
 
 
 class Saved(NamedTuple):
-    """What an index is beside its vectors."""
+    """Everything that is saved of an index except its vectors."""
 
     kind: str
     recall: float
     clusters: Clusters | None = None  # of "ivf"
-    n_probes: int = 1  # clusters to look into
+    n_probes: int = 1  # number of clusters to search
 
 
 class IndexFiles:
-    """The files of an index that is being written: vectors first, `commit` last.  Made by `prepare`."""
+    """Writer of an index: `prepare` the folder, `write_vectors`, then `commit`."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -55,7 +55,7 @@ class IndexFiles:
 
     @classmethod
     def prepare(cls, folder: str | Path) -> IndexFiles:
-        """Make the folder; a ValueError if it holds something else."""
+        """Make the folder; raise a ValueError if it holds something else."""
         folder = Path(folder)
         if folder.exists() and not _is_free(folder):
             raise ValueError(f"{folder} exists and is not a search index; choose another folder")
@@ -63,7 +63,7 @@ class IndexFiles:
         return cls(folder)
 
     def write_vectors(self, blocks: Iterable[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
-        """Write the vectors, a block at a time, and map them."""
+        """Write the vectors block by block, and map them."""
         temporary = self.folder / f".vectors-{os.getpid():x}.npy"
         try:
             with NpyWriter(temporary, "<f4", columns=shape[1]) as file:
@@ -81,10 +81,12 @@ class IndexFiles:
         return _map(self.folder / name, shape)
 
     def commit(self, saved: Saved) -> None:
-        """Write the rest; from now on, this is the index in the folder."""
+        """Write everything else, and make this the folder's index."""
         self._meta |= {"kind": saved.kind, "recall": saved.recall, "clusters": None, "n_probes": saved.n_probes}
         if saved.clusters is not None:
-            content = tensor_bytes({name: np.ascontiguousarray(own) for name, own in saved.clusters._asdict().items()})
+            content = tensor_bytes(
+                {name: np.ascontiguousarray(value) for name, value in saved.clusters._asdict().items()}
+            )
             digest = hashlib.sha256(content).hexdigest()
             name = f"clusters-{digest[:16]}.safetensors"
             write_bytes(self.folder / name, content)
@@ -93,12 +95,12 @@ class IndexFiles:
         named = {_META, self._meta["vectors"], self._meta["clusters"]}
         for path in self.folder.iterdir():
             if _OURS.fullmatch(path.name) and path.name not in named:
-                with suppress(OSError):  # Windows keeps files that somebody still reads; the next save removes them
+                with suppress(OSError):  # Windows keeps files that are open; the next save removes them
                     path.unlink()
 
     @staticmethod
     def read(folder: str | Path, verify: bool) -> tuple[np.ndarray, Saved]:
-        """Vectors, mapped, and the rest, checked; a ValueError that says what is wrong."""
+        """Return the mapped vectors and everything else, checked; a ValueError says what is wrong."""
         folder = Path(folder)
         meta = _read_meta(folder / _META)
         path = folder / meta["vectors"]
@@ -121,7 +123,7 @@ class IndexFiles:
 
 
 def _is_free(folder: Path) -> bool:
-    """Whether a folder is empty, or holds an index, or what a process that was killed left of one."""
+    """Return whether a folder is empty, or holds an index or the remains of one after a crash."""
     if not folder.is_dir():
         return False
     return (folder / _META).is_file() or all(_OURS.fullmatch(path.name) for path in folder.iterdir())
@@ -130,12 +132,12 @@ def _is_free(folder: Path) -> bool:
 def _map(path: Path, shape: tuple[int, int]) -> np.ndarray:
     if not path.is_file():
         raise ValueError(f"{path.parent} is damaged: there is no {path.name} in it")
-    # A plain view: slicing a numpy.memmap costs more than looking at a small block.
+    # A plain view: slicing a numpy.memmap costs more than reading a small block.
     return map_rows(path, shape, "<f4").array.view(np.ndarray)
 
 
-def _compare(path: Path, found: str, expected: str) -> None:
-    if found != expected:
+def _compare(path: Path, digest: str, expected: str) -> None:
+    if digest != expected:
         raise ValueError(f"{path} is damaged or was changed: it is not the file that was saved with {_META}")
 
 
@@ -147,11 +149,11 @@ def _read_meta(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is not a search index's: it has no format_version")
     if meta["format_version"] > FORMAT_VERSION:
         raise ValueError(f"{path} has format {meta['format_version']}, this pictopic reads up to {FORMAT_VERSION}")
-    wrong = [key for key, is_right in _RIGHT.items() if not is_right(meta.get(key))]
+    wrong = [key for key, is_right in _CHECKS.items() if not is_right(meta.get(key))]
     if not wrong and meta["kind"] == "ivf":
         if meta["format_version"] < FORMAT_VERSION:
             raise ValueError(f"{path} was written by an older pictopic: make the index again")
-        wrong = [key for key, is_right in _RIGHT_OF_CLUSTERS.items() if not is_right(meta.get(key))]
+        wrong = [key for key, is_right in _CLUSTER_CHECKS.items() if not is_right(meta.get(key))]
     if wrong:
         raise ValueError(f"{path} is damaged: {wrong[0]!r} is missing or wrong")
     return meta
@@ -168,18 +170,18 @@ def _is_shape(value: Any) -> bool:
 
 
 def _matches(pattern: re.Pattern[str]) -> Any:
-    # A name that leads out of the folder is none of ours.
+    # The pattern rules out names that lead out of the folder.
     return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
-_RIGHT = {
+_CHECKS = {
     "kind": lambda value: value in ("exact", "8bit", "ivf"),
     "recall": lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1,
     "shape": _is_shape,
     "vectors": _matches(_VECTORS),
     "vectors_sha256": _matches(_DIGEST),
 }
-_RIGHT_OF_CLUSTERS = {
+_CLUSTER_CHECKS = {
     "clusters": _matches(_CLUSTERS),
     "clusters_sha256": _matches(_DIGEST),
     "n_probes": lambda value: _is_count(value) and value > 0,

@@ -1,4 +1,4 @@
-"""How probable the words of pictures are: for a network, and for a unigram model to compare it with."""
+"""Likelihood of pictures' words under a network, and under a unigram model as a baseline."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from pictopic.models.deep_model import DeepModel
 from pictopic.models.inputs import document_lengths
 from pictopic.tasks.annotate import tag_proba
 
-_POSITIONS = 16  # of a picture's words that a deep network is asked about: each costs a pass
+_POSITIONS = 16  # words of a picture that a deep network scores: each costs a pass
 _MAX_SCORED = 2_000  # held-out pictures: more do not change the third digit
 _ODD_TAGS = "Mean log-probability of a picture's tags, given the picture: first come those with unexpected tags."
 _ODD_WORDS = "Log-likelihood per word of a picture's visual words and tags: first come those unlike the others."
 
 
 def odd_means(estimator: Any) -> str:
-    """A sentence that says what `log_likelihood_per_word` measures."""
+    """Return a sentence that describes what `log_likelihood_per_word` measures."""
     return _ODD_TAGS if estimator.predicts_tags_only else _ODD_WORDS
 
 
 def log_likelihood_per_word(estimator: Any, rows: Rows, random_state: int = 0) -> np.ndarray:
-    """How probable each picture's words are for a network, on average.
+    """Return the mean log-probability of each picture's words under a network.
 
-    A deep network that was trained to tell tags from pictures knows nothing of how probable visual words are: then it
-    is the picture's tags, given the picture.
+    A deep network that was trained to predict tags from pictures does not model visual words: its figure is that of
+    the picture's tags, given the picture.
 
     Parameters
     ----------
     estimator : DocNADE, SupDocNADE, DeepDocNADE or SupDeepDocNADE
     rows : Rows
     random_state : int, default=0
-        For the order of the words.
+        Seed of the order of the words.
 
     Returns
     -------
@@ -48,25 +48,25 @@ def log_likelihood_per_word(estimator: Any, rows: Rows, random_state: int = 0) -
 
 
 def compare_with_unigram(estimator: Any, rows: Rows, train_rows: Rows) -> dict[str, float]:
-    """Log-likelihood per word of held-out pictures, for a network and for the unigram model.
+    """Return the log-likelihood per word of held-out pictures under a network and under a unigram model.
 
-    Both are totals over the same pictures, in nats, divided by the number of words.  The network's is exact for one
-    random order of the words (shallow) or an estimate without bias (deep), always with the same seed; where it has
-    global features, it is given them.
+    Both are totals over the same pictures, in nats, divided by the number of words.  The network's figure is exact for
+    one random order of the words (shallow) or an unbiased estimate (deep), always with the same seed.  Global features
+    are used where there are any.
 
     Parameters
     ----------
     estimator : DocNADE, SupDocNADE, DeepDocNADE or SupDeepDocNADE
     rows : Rows
-        Held-out pictures; of many, some are taken at equal distances.
+        Held-out pictures; a large set is thinned out evenly.
     train_rows : Rows
-        What the unigram model counts words in.
+        Pictures in which the unigram model counts words.
 
     Returns
     -------
     dict of str to float
-        "log_likelihood_per_word", and of the unigram model "log_likelihood_per_word_baseline".  Empty if the pictures
-        have no words, or if the network predicts only tags.
+        "log_likelihood_per_word" of the network and "log_likelihood_per_word_baseline" of the unigram model.  Empty if
+        the pictures have no words, or if the network predicts only tags.
     """
     if len(rows) > _MAX_SCORED:
         rows = rows[np.linspace(0, len(rows) - 1, _MAX_SCORED).astype(np.int64)]
@@ -82,14 +82,14 @@ def compare_with_unigram(estimator: Any, rows: Rows, train_rows: Rows) -> dict[s
 
 
 def unigram_log_proba(counts: np.ndarray) -> np.ndarray:
-    """Log-probability of each word under a model that knows only how frequent words are.
+    """Return the log-probability of each word under a model of word frequencies alone.
 
     One is added to each count, so that no word is impossible.
 
     Parameters
     ----------
     counts : array of shape (n_words,)
-        In the pictures to learn from.
+        Counts in the training pictures.
 
     Returns
     -------
@@ -107,14 +107,14 @@ def unigram_log_proba(counts: np.ndarray) -> np.ndarray:
 
 
 def _log_likelihoods(estimator: Any, rows: Rows, random_state: int) -> np.ndarray:
-    # A shallow network has all positions from one pass.
+    # A shallow network scores all positions in one pass.
     positions = {"n_positions": _POSITIONS} if isinstance(estimator, DeepModel) else {}
     log_p: np.ndarray = estimator.log_likelihood(rows, random_state=random_state, **positions)
     return log_p
 
 
 def _tags_given_picture(estimator: Any, rows: Rows) -> np.ndarray:
-    """Mean log-probability of each picture's tags; NaN for pictures without."""
+    """Return the mean log-probability of each picture's tags; NaN for pictures without tags."""
     has_tag = rows.has_tag()
     log_p = np.log(np.maximum(tag_proba(estimator, rows.without_tags()), 1e-12))
     n_tags = has_tag.sum(axis=1)

@@ -1,4 +1,4 @@
-"""Measures of how good representations and predictions are."""
+"""Quality measures of representations and predictions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = [
 
 
 def accuracy(y_true: Any, y_pred: Any) -> float:
-    """Share of the pictures whose class is right.
+    """Return the share of pictures whose class is right.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_pictures,) or (n_pictures, n_classes)
-        A class a picture; or, several classes a picture, a 0/1 matrix: then all of a row must be right.
+        One class per picture; or a 0/1 matrix for several classes per picture: then all of a row must be right.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def accuracy(y_true: Any, y_pred: Any) -> float:
     if y_true.shape != y_pred.shape or y_true.ndim not in (1, 2):
         raise ValueError(f"classes and predictions differ in shape: {y_true.shape} and {y_pred.shape}")
     if not len(y_true):
-        raise ValueError("there is no picture to be right about")
+        raise ValueError("there are no pictures to compare")
     right = y_true == y_pred
     return float((right.all(axis=1) if right.ndim == 2 else right).mean())
 
@@ -48,7 +48,7 @@ def accuracy(y_true: Any, y_pred: Any) -> float:
 def f_measure_at_k(
     true_tags: Iterable[Iterable[Hashable]], ranked_tags: Iterable[Iterable[Hashable]], k: int = 5
 ) -> float:
-    """Mean over the pictures of the F-measure of the k tags that are ranked highest.
+    """Return the mean F-measure of the k highest-ranked tags of each picture.
 
     F = 2 precision recall / (precision + recall): precision is the share of the predicted tags that are true, recall
     the share of the true tags that are predicted.  A tag that is repeated counts once, as in the paper.
@@ -56,9 +56,9 @@ def f_measure_at_k(
     Parameters
     ----------
     true_tags : iterable of iterables
-        For each picture its tags.  Pictures without a tag are left out.
+        Tags of each picture.  Pictures without a tag are left out.
     ranked_tags : iterable of iterables
-        For each picture the predicted tags, best first.  Precision is over those there are, if fewer than k.
+        Predicted tags of each picture, best first.  If there are fewer than k, precision is over those.
     k : int, default=5
 
     Returns
@@ -74,17 +74,17 @@ def f_measure_at_k(
     _check_k(k)
     scores = []
     for true, ranked in _pairs(true_tags, ranked_tags):
-        if wanted := set(true):
+        if picture_tags := set(true):
             predicted = list(dict.fromkeys(ranked))[:k]
-            # Both shares have the same numerator: F is twice of it over the sum of both denominators.
-            scores.append(2 * len(wanted.intersection(predicted)) / (len(wanted) + len(predicted)))
+            # Both shares have the same numerator: F is twice the numerator over the sum of the denominators.
+            scores.append(2 * len(picture_tags.intersection(predicted)) / (len(picture_tags) + len(predicted)))
     if not scores:
         raise ValueError("no picture has a true tag")
     return float(np.mean(scores))
 
 
 class WordScores(NamedTuple):
-    """How well single words are predicted; see `per_word_scores`."""
+    """Scores averaged over words; see `per_word_scores`."""
 
     precision: float
     recall: float
@@ -97,7 +97,7 @@ def per_word_scores(
     predicted_tags: Iterable[Iterable[Hashable]],
     words: Iterable[Hashable] | None = None,
 ) -> WordScores:
-    """Precision and recall of each word, averaged over the words, as in the literature on Corel5k.
+    """Return precision and recall of each word, averaged over the words, as in the literature on Corel5k.
 
     A word's precision is the share of the pictures it is predicted for that have it, 0 if it is never predicted; its
     recall the share of the pictures with it that it is predicted for.
@@ -105,11 +105,11 @@ def per_word_scores(
     Parameters
     ----------
     true_tags : iterable of iterables
-        For each picture its tags.
+        Tags of each picture.
     predicted_tags : iterable of iterables
-        For each picture the tags that are predicted; in the literature, five.
+        Predicted tags of each picture; in the literature, five.
     words : iterable, optional
-        Words that count; default: all.  Those that no picture has are left out.
+        Words to average over; default: all.  Words that no picture has are left out.
 
     Returns
     -------
@@ -126,11 +126,11 @@ def per_word_scores(
     true: Counter[Hashable] = Counter()
     predicted: Counter[Hashable] = Counter()
     right: Counter[Hashable] = Counter()
-    for own, found in _pairs(true_tags, predicted_tags):
-        own, found = set(own), set(found)
-        true.update(own)
-        predicted.update(found)
-        right.update(own & found)
+    for picture_tags, answers in _pairs(true_tags, predicted_tags):
+        picture_tags, answers = set(picture_tags), set(answers)
+        true.update(picture_tags)
+        predicted.update(answers)
+        right.update(picture_tags & answers)
     counted = list(true) if words is None else [word for word in dict.fromkeys(words) if true[word]]
     if not counted:
         raise ValueError("no picture has one of the words")
@@ -141,17 +141,17 @@ def per_word_scores(
 
 
 def average_precision(y_true: Any, scores: Any, method: Literal["step", "trapezoid"] = "step") -> float:
-    """Area under the curve of precision over recall.
+    """Return the area under the precision-recall curve.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        1 or True where it is right to say yes, 0 or False elsewhere.
+        1 or True for positives, 0 or False for negatives.
     scores : array-like of shape (n,)
-        The higher, the rather yes.  What has the same score is taken in at once: the order in the array is nothing.
+        Higher for likelier positives.  Equal scores form one point of the curve: the array's order does not matter.
     method : {"step", "trapezoid"}, default="step"
-        "step": sum of precision x growth of recall, as scikit-learn does today; "trapezoid": straight lines between the
-        points, from precision 1 at recall 0 on, as scikit-learn did until 0.18, when the paper was written.
+        "step": sum of precision times growth of recall, as in scikit-learn today; "trapezoid": straight lines between
+        the points, from precision 1 at recall 0, as in scikit-learn before 0.19, when the paper was written.
 
     Returns
     -------
@@ -186,12 +186,12 @@ def average_precision(y_true: Any, scores: Any, method: Literal["step", "trapezo
 
 
 def mean_average_precision(Y: Any, scores: Any, method: Literal["step", "trapezoid"] = "step") -> float:
-    """MAP: the mean of the classes' average precisions.
+    """Return the mean of the classes' average precisions (MAP).
 
     Parameters
     ----------
     Y : array-like of shape (n_pictures, n_classes)
-        1 where a picture is of a class.  Classes that no picture is of are left out.
+        1 where a picture has a class.  Classes without a picture are left out.
     scores : array-like of shape (n_pictures, n_classes)
     method : {"step", "trapezoid"}, default="step"
         See `average_precision`.
@@ -209,22 +209,22 @@ def mean_average_precision(Y: Any, scores: Any, method: Literal["step", "trapezo
     Y, scores = np.asarray(Y), np.asarray(scores)
     if Y.ndim != 2 or Y.shape != scores.shape:
         raise ValueError(f"Y and scores must be matrices of one shape, got {Y.shape} and {scores.shape}")
-    found = [average_precision(Y[:, c], scores[:, c], method) for c in np.flatnonzero((Y != 0).any(axis=0))]
-    if not found:
+    precisions = [average_precision(Y[:, c], scores[:, c], method) for c in np.flatnonzero((Y != 0).any(axis=0))]
+    if not precisions:
         raise ValueError("mean average precision is not defined: no picture is of any class")
-    return float(np.mean(found))
+    return float(np.mean(precisions))
 
 
 def precision_at_k(relevant: Any, ranking: Any, k: int = 10) -> float:
-    """Mean share of the first k answers that are relevant.
+    """Return the mean share of relevant answers among the first k.
 
     Parameters
     ----------
     relevant : array-like of bool of shape (n,) or (n_queries, n)
         Which of the collection's rows are relevant: to all queries, or to each.
     ranking : array-like of int of shape (m,) or (n_queries, m)
-        Row numbers, best first, as `pictopic.tasks.search.Index.search` returns them; of scores, it is
-        ``np.argsort(-scores, kind="stable")``.  What is missing (-1, or m < k) counts as not relevant.
+        Row numbers, best first, as `pictopic.tasks.search.Index.search` returns them; for scores, use
+        ``np.argsort(-scores, kind="stable")``.  Missing answers (-1, or m < k) count as not relevant.
     k : int, default=10
 
     Returns
@@ -247,19 +247,19 @@ def precision_at_k(relevant: Any, ranking: Any, k: int = 10) -> float:
     if ranking.dtype.kind not in "iu" or ranking.min() < -1 or ranking.max() >= relevant.shape[1]:
         raise ValueError(f"ranking must hold row numbers below {relevant.shape[1]}, or -1")
     first = ranking[:, :k].astype(np.int64)
-    found = np.take_along_axis(np.broadcast_to(relevant, (len(first), relevant.shape[1])), first, axis=1)
-    return float((found & (first >= 0)).sum(axis=1).mean() / k)
+    is_relevant = np.take_along_axis(np.broadcast_to(relevant, (len(first), relevant.shape[1])), first, axis=1)
+    return float((is_relevant & (first >= 0)).sum(axis=1).mean() / k)
 
 
 def perplexity(log_likelihoods: Any, lengths: Any, per: Literal["document", "word"] = "document") -> float:
-    """How many equally likely words a model hesitates between, on average; smaller is better.
+    """Return the perplexity: the number of equally likely words with the same entropy.  Smaller is better.
 
     Parameters
     ----------
     log_likelihoods : array-like of shape (n_documents,)
         Log p(v), as a model's `log_likelihood` returns it.
     lengths : array-like of shape (n_documents,)
-        Numbers of words.  Empty documents are left out, with a warning.
+        Number of words of each document.  Empty documents are left out, with a warning.
     per : {"document", "word"}, default="document"
         "document": exp of the mean over documents of -log p(v) / length, as in the literature on DocNADE;
         "word": exp of the total of -log p(v) over the total number of words.
@@ -284,7 +284,7 @@ def perplexity(log_likelihoods: Any, lengths: Any, per: Literal["document", "wor
         )
     if not np.isfinite(log_likelihoods).all() or (lengths < 0).any():
         raise ValueError("log-likelihoods must be finite, lengths not negative")
-    # What an empty document is given counts for nothing, whichever mean it is.
+    # The likelihood of an empty document must not count in either mean.
     return perplexity_of(np.where(lengths > 0, -log_likelihoods, 0.0), lengths, per)
 
 
@@ -296,18 +296,18 @@ def retrieval_precision(
     fraction: float = 0.02,
     batch_size: int = 1024,
 ) -> float:
-    """Mean share of the nearest neighbours that have the query's label.
+    """Return the mean share of nearest neighbours that have the query's label.
 
     Parameters
     ----------
     queries : ndarray of shape (n_queries, n_features)
-        Representations that are looked up.
+        Representations of the queries.
     query_labels : array-like of shape (n_queries,)
     collection : ndarray of shape (n_documents, n_features)
-        Representations among which they are looked up, by cosine similarity.
+        Representations to search, by cosine similarity.
     collection_labels : array-like of shape (n_documents,)
     fraction : float, default=0.02
-        How many neighbours count: this share of the collection, rounded down, and at least one.
+        Number of neighbours as a share of the collection, rounded down; at least one.
     batch_size : int, default=1024
         Queries at a time; memory is batch_size x n_documents.
 
@@ -342,12 +342,12 @@ def _check_k(k: int) -> None:
 
 
 def _pairs(true_tags: Iterable[Any], predicted_tags: Iterable[Any]) -> Sequence[tuple[Any, Any]]:
-    """(true, predicted) tags of each picture."""
+    """Return the (true, predicted) tags of each picture."""
     true, predicted = list(true_tags), list(predicted_tags)
     if len(true) != len(predicted):
         raise ValueError(f"there are true tags of {len(true)} pictures, but predicted ones of {len(predicted)}")
-    for row, (own, found) in enumerate(zip(true, predicted, strict=True)):
-        if isinstance(own, str) or isinstance(found, str):
-            # Its letters would be taken for tags.
+    for row, (picture_tags, answers) in enumerate(zip(true, predicted, strict=True)):
+        if isinstance(picture_tags, str) or isinstance(answers, str):
+            # Its letters would be read as tags.
             raise ValueError(f"picture {row} has a text in place of a list of tags")
     return list(zip(true, predicted, strict=True))

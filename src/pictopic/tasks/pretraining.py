@@ -1,4 +1,4 @@
-"""Learning from pictures without classes, as a start for models that are to tell classes."""
+"""Pretraining without classes, as a start for models that classify pictures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pictopic.words.vocabulary import Vocabulary
 
 _NO_LIMIT = 100_000  # passes
 
-Fit = Callable[..., Any]  # estimator, corpus, rows to learn from, rows to stop on, run -> the fitted estimator
+Fit = Callable[..., Any]  # estimator, corpus, training rows, held-out rows, run -> the fitted estimator
 
 
 def pretrain(
@@ -36,10 +36,10 @@ def pretrain(
     run: Run | None = None,
     **options: Any,
 ) -> DeepDocNADE:
-    """Learn the words of a collection, with or without classes; rows are read from disk as they are needed.
+    """Train a model of a collection's words without using its classes; rows are read from disk as needed.
 
-    Parts of the collection's own split named "test" and "validation" are not learnt from.  Training stops on the
-    validation part, or on a tenth of the rows, at most 2,000.
+    The parts "test" and "validation" of the collection's own split are not used for training.  Early stopping uses the
+    validation part or, without one, a tenth of the rows, at most 2,000.
 
     Parameters
     ----------
@@ -47,21 +47,21 @@ def pretrain(
     sizes : tuple of int, default=(512, 512)
         Hidden units of each layer.
     epochs : int, optional
-        Passes over the collection, at most.
+        Maximum number of passes over the collection.
     minutes : float, optional
-        How long, at most.
+        Maximum training time.
     random_state : int, default=0
     fit : callable, optional
-        What trains, such as on a cluster; default: `fit_rows`.
+        Function that trains the estimator, for example on a cluster; default: `fit_rows`.
     run : Run, optional
-        Checkpoints, what Ctrl-C does, and who is told of progress.
+        Checkpoints, the effect of Ctrl-C, and progress reports.
     **options
-        Of `DeepDocNADE`.
+        Options of `DeepDocNADE`.
 
     Returns
     -------
     DeepDocNADE
-        A model's `init`; `save_pretrained` writes it.
+        To be used as the `init` of a model, or written with `save_pretrained`.
     """
     if epochs is None and minutes is None:
         raise ValueError("say how long to learn: minutes or epochs")
@@ -77,7 +77,7 @@ def pretrain(
 
 
 def fit_rows(estimator: Any, corpus: Corpus, rows: np.ndarray, held_out: np.ndarray, run: Run | None = None) -> Any:
-    """Fit an estimator without classes to some rows of a corpus."""
+    """Fit an estimator without classes to the given rows of a corpus, with early stopping on `held_out`."""
     corpus = corpus.verified()
     if not len(held_out):
         estimator.set_params(validation_fraction=None)
@@ -85,7 +85,7 @@ def fit_rows(estimator: Any, corpus: Corpus, rows: np.ndarray, held_out: np.ndar
 
 
 def save_pretrained(estimator: DeepDocNADE, corpus: Corpus, folder: str | os.PathLike[str]) -> None:
-    """Write a pretrained model to a folder or URL, and beside it the words that it knows."""
+    """Write a pretrained model, with its vocabulary and codebook, to a folder or URL."""
 
     def write(path: Path) -> None:
         estimator.save(path)
@@ -97,12 +97,12 @@ def save_pretrained(estimator: DeepDocNADE, corpus: Corpus, folder: str | os.Pat
 
 
 def load_pretrained(folder: str | os.PathLike[str], corpus: Corpus) -> Any:
-    """Read a pretrained model; a ValueError, if its words are not those of the corpus.
+    """Read a pretrained model; raise a ValueError if its words are not those of the corpus.
 
     Parameters
     ----------
     folder : path or URL
-        As `save_pretrained` wrote it; a deep model without words beside it is believed to have the right ones.
+        As `save_pretrained` wrote it; a deep model without a vocabulary is assumed to have the right words.
     corpus : Corpus
 
     Returns
@@ -110,10 +110,10 @@ def load_pretrained(folder: str | os.PathLike[str], corpus: Corpus) -> Any:
     DeepDocNADE or SupDeepDocNADE
     """
     with readable(folder) as path:
-        estimator, same = load(path), _same_words(path, corpus)
+        estimator, has_same_words = load(path), _same_words(path, corpus)
     if not isinstance(estimator, DeepDocNADE | SupDeepDocNADE):
         raise ValueError(f"{folder} is a {type(estimator).__name__}: start from a model of pictopic pretrain")
-    if not same or estimator.n_features_in_ != len(corpus.vocabulary):
+    if not has_same_words or estimator.n_features_in_ != len(corpus.vocabulary):
         raise ValueError(
             f"{folder} was pretrained on other words than those of {corpus.folder}: build both collections as one "
             "corpus, or the second one with --like the first"
@@ -122,7 +122,7 @@ def load_pretrained(folder: str | os.PathLike[str], corpus: Corpus) -> Any:
 
 
 def _same_words(folder: Path, corpus: Corpus) -> bool:
-    """Whether the words beside a model, if there are any, are those of a corpus."""
+    """Return whether the vocabulary and codebook saved with a model, if any, are those of a corpus."""
     vocabulary, codebook = folder / VOCABULARY, folder / CODEBOOK
     if vocabulary.is_file() and Vocabulary.load(vocabulary).annotations != corpus.vocabulary.annotations:
         return False

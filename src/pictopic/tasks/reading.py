@@ -1,4 +1,4 @@
-"""Pictures and tags that somebody asks about, as rows of words and features."""
+"""Queries: pictures and tags that are asked about, as rows of words and features."""
 
 from __future__ import annotations
 
@@ -19,121 +19,121 @@ from pictopic.corpus.stages import PIECE
 from pictopic.words.pictures import PictureError
 
 Answer = list[tuple[str, float]]
-_IN_PROCESSES_FROM = 64  # pictures; for fewer, starting processes takes longer than it saves
+_IN_PROCESSES_FROM = 64  # pictures; below, starting processes takes longer than it saves
 
 
 def is_one(pictures: Any) -> bool:
-    """Whether it is one picture (or none), and not a list of them."""
+    """Return whether this is one picture (or None), not a list of them."""
     return pictures is None or isinstance(pictures, str | os.PathLike | bytes | Image.Image | np.ndarray)
 
 
 class Described(NamedTuple):
-    """Pictures with their words and features, to ask many things about them; see `PictureModel.describe`."""
+    """Pictures with their words and features, for several questions about them; see `PictureModel.describe`."""
 
-    pictures: list[Any]  # as they were given
-    is_one: bool  # not a list: one answer is wanted, and not a list of them
-    visual: sparse.csr_array  # (n, n_pairs): of those that could be read
+    pictures: list[Any]  # as passed to `describe`
+    is_one: bool  # True: a single picture, which gets one answer instead of a list
+    visual: sparse.csr_array  # (n, n_pairs): words of the readable pictures
     features: np.ndarray  # (n, n_computed_features)
-    found: list[int]  # their numbers among the pictures
+    readable: list[int]  # positions of the readable pictures in `pictures`
 
 
 class Query:
-    """Pictures with tags that somebody asks about.
+    """Pictures, with tags, that are asked about.
 
     Parameters
     ----------
     reader : PictureReader
     pictures : path, bytes, PIL image or numpy array, a list of them, Described, or None
-        None: tags only.
+        None for tags only.
     tags : sequence of str
-        Of all of the pictures, normalised.
+        Normalised tags, common to all the pictures.
 
     Attributes
     ----------
     rows : Rows
-        Of the pictures that could be read.
-    found : list of int
-        Their numbers.
+        Rows of the readable pictures.
+    readable : list of int
+        Positions of the readable pictures in `pictures`.
     """
 
     def __init__(self, reader: PictureReader, pictures: Any, tags: Sequence[str] = ()):
-        self.pictures, self.one, visual, features, self.found = reader.describe(pictures)
+        self.pictures, self.one, visual, features, self.readable = reader.describe(pictures)
         self.rows = reader.rows(visual, features, tags)
 
     def answers(self, answers: list[Answer]) -> Answer | list[Answer]:
-        """One answer for one picture; for a list of pictures a list, empty for those that could not be read."""
+        """Return one answer for one picture; for a list of pictures a list, with [] for unreadable ones."""
         if self.one:
             return answers[0]
-        by_number = dict(zip(self.found, answers, strict=True))
+        by_number = dict(zip(self.readable, answers, strict=True))
         return [by_number.get(number, []) for number in range(len(self.pictures))]
 
 
 class PictureReader:
-    """Describes pictures with the words of a corpus.
+    """Describe pictures with the words of a corpus.
 
     Parameters
     ----------
     corpus : Corpus
     n_jobs : int or None
-        Processes, for many pictures.
+        Number of processes for many pictures.
     """
 
     def __init__(self, corpus: Corpus, n_jobs: int | None):
         self.corpus, self.n_jobs = corpus, n_jobs
 
     def rows(self, visual: sparse.csr_array, features: np.ndarray, tags: Sequence[str]) -> Rows:
-        """Words and global features, with the same tags for all; features that are not known are NaN."""
-        vocabulary, known = self.corpus.vocabulary, self.corpus.global_features
+        """Return words and global features, with the same tags for all pictures; unknown features are NaN."""
+        vocabulary, collection_features = self.corpus.vocabulary, self.corpus.global_features
         if visual.shape[1] != vocabulary.n_pairs:
             raise ValueError("the picture was described with other visual words than the model's")
-        counted = vocabulary.count_tags([list(tags)] * visual.shape[0])
-        X = sparse.csr_array(sparse.hstack([visual, counted], format="csr", dtype=np.int32))
+        tag_counts = vocabulary.count_tags([list(tags)] * visual.shape[0])
+        X = sparse.csr_array(sparse.hstack([visual, tag_counts], format="csr", dtype=np.int32))
         f = None
-        if known is not None:
-            f = np.full((X.shape[0], known.shape[1]), np.nan, np.float32)
+        if collection_features is not None:
+            f = np.full((X.shape[0], collection_features.shape[1]), np.nan, np.float32)
             f[:, : features.shape[1]] = features
         return Rows(X, f, n_annotation_words=vocabulary.n_annotation_words)
 
     def describe(self, pictures: Any) -> Described:
-        """Visual words and computed features of a picture, of those of a list that can be read, or of none (None).
+        """Compute visual words and features of a picture, of the readable ones of a list, or of no picture (None).
 
-        One that cannot be read is an error; one of many costs a warning.  What is described already stays as it is.
+        An unreadable picture raises an error, in a list a warning.  A `Described` is returned as it is.
         """
         if isinstance(pictures, Described):
             return pictures
         one = is_one(pictures)
-        given = [pictures] if one else list(pictures)
-        if len(given) == 1 and given[0] is None:
-            return Described(given, one, self._no_pictures(1), np.zeros((1, 0)), [0])
+        picture_list = [pictures] if one else list(pictures)
+        if len(picture_list) == 1 and picture_list[0] is None:
+            return Described(picture_list, one, self._no_pictures(1), np.zeros((1, 0)), [0])
         extractor = self.corpus.extractor
-        files = [self.file_of(picture) for picture in given]
+        files = [self.file_of(picture) for picture in picture_list]
         parts = [files[k : k + PIECE] for k in range(0, len(files), PIECE)]
         n_jobs = self.n_jobs if len(files) >= _IN_PROCESSES_FROM else 1
         pieces = list(in_processes(make_piece, ((part, extractor) for part in parts), n_jobs))
-        found: list[int] = []
+        readable: list[int] = []
         for k, (part, piece) in enumerate(zip(parts, pieces, strict=True)):
-            found += (k * PIECE + piece.kept).tolist()
+            readable += (k * PIECE + piece.kept).tolist()
             for number, reason in piece.skipped:
-                self._tell(f"{_name(part[number])}: {reason}", is_error=len(files) == 1)
+                self._report(f"{_display_name(part[number])}: {reason}", is_error=len(files) == 1)
         counts = sparse.vstack([piece.counts for piece in pieces], format="csr") if pieces else self._no_pictures(0)
-        return Described(given, one, sparse.csr_array(counts), _features(pieces), found)
+        return Described(picture_list, one, sparse.csr_array(counts), _features(pieces), readable)
 
     def _no_pictures(self, n: int) -> sparse.csr_array:
         return sparse.csr_array((n, self.corpus.vocabulary.n_pairs), dtype=np.int32)
 
     @staticmethod
-    def _tell(text: str, is_error: bool) -> None:
+    def _report(text: str, is_error: bool) -> None:
         if is_error:
             raise PictureError(text)
         warnings.warn(text, stacklevel=5)
 
     def file_of(self, picture: Any) -> Any:
-        """The file of a picture that is called by its name in the collection."""
+        """Return the path of a picture that is given by its name in the collection; other pictures as they are."""
         row = self.row_of(picture)
         return self.corpus.paths[row] if row is not None and not os.path.exists(picture) else picture
 
     def row_of(self, picture: Any) -> int | None:
-        """The picture's row in the collection, if it is one of it."""
+        """Return the picture's row in the collection, or None."""
         if not isinstance(picture, str | os.PathLike):
             return None
         row = self._row_of_path.get(os.path.realpath(picture))
@@ -149,9 +149,9 @@ class PictureReader:
 
 
 def _features(pieces: list[Piece]) -> np.ndarray:
-    some = [piece.features for piece in pieces if len(piece.kept)]
-    return np.concatenate(some) if some else np.zeros((0, 0), np.float32)
+    features = [piece.features for piece in pieces if len(piece.kept)]
+    return np.concatenate(features) if features else np.zeros((0, 0), np.float32)
 
 
-def _name(picture: Any) -> str:
+def _display_name(picture: Any) -> str:
     return os.fspath(picture) if isinstance(picture, str | os.PathLike) else f"a {type(picture).__name__}"

@@ -1,7 +1,7 @@
-"""Search: which of many vectors are the most similar to a query.
+"""Search for the vectors that are most similar to a query.
 
-Exact search is one matrix product, over vectors that may lie on disk.  Above some hundred thousand vectors faiss makes
-a choice of candidates (`pictopic.tasks.candidates`) that are then compared exactly.
+Exact search is one matrix product over vectors that may be on disk.  Above some hundred thousand vectors, faiss chooses
+candidates (`pictopic.tasks.candidates`), which are then compared exactly.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from pictopic.tasks.index_files import IndexFiles, Saved
 
 Kind = Literal["auto", "exact", "8bit", "ivf"]
 
-_BLOCK = 16 << 20  # bytes of vectors that are multiplied at once
-_QUERIES = 64  # that are looked up at once: above, a product does not get any faster
-_RANKED = 4 << 20  # bytes of candidates that are compared at once
-_SAMPLED = 100  # queries that recall is measured on
+_BLOCK = 16 << 20  # bytes of vectors multiplied at once
+_QUERIES = 64  # searched at once: more do not make the product any faster
+_RANKED = 4 << 20  # bytes of candidates compared at once
+_SAMPLED = 100  # queries for measuring recall
 _RECALL_AT = 10
 
 
 class Index:
     """The nearest of many vectors, by cosine similarity.
 
-    Made by `build` or `load`.  Similarities, and the order of what is found, depend on the two vectors only, not on how
-    many others are looked up at once; of equally similar vectors, those with the lower numbers come first.
+    Made by `build` or `load`.  A similarity depends on the two vectors only, not on how many queries are searched at
+    once; of equally similar vectors, those with lower row numbers come first.
 
     Attributes
     ----------
     kind : {"exact", "8bit", "ivf"}
     vectors : float32 array of shape (n, d)
-        Of length 1, or 0; possibly mapped from disk.
+        Vectors of length 1, or 0; possibly mapped from disk.
     recall_ : float
-        Share of the 10 nearest that are found, measured on 100 vectors of the collection when it was built; 1.0 if
-        exact.  For queries that are like nothing in the collection it is lower.
+        Share of the 10 nearest vectors that are found, measured on 100 vectors of the collection when the index was
+        built; 1.0 if exact.  It is lower for queries unlike anything in the collection.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Index:
 
     @property
     def kind(self) -> str:
-        """How candidates are chosen."""
+        """How candidates are chosen: "exact", "8bit" or "ivf"."""
         return "exact" if self._candidates is None else self._candidates.kind
 
     def __len__(self) -> int:
@@ -83,7 +83,7 @@ class Index:
         random_state: int | np.random.RandomState | None = 0,
         folder: str | Path | None = None,
     ) -> Index:
-        """Make an index of vectors.
+        """Build an index of vectors.
 
         Parameters
         ----------
@@ -91,14 +91,14 @@ class Index:
             Read block by block and normalised to length 1; vectors of zeros stay as they are, and their similarity to
             everything is 0.
         kind : {"auto", "exact", "8bit", "ivf"}, default="auto"
-            "exact" compares with every vector.  "8bit" first compares with vectors of a byte a number, in a quarter of
-            the memory, "ivf" with some clusters of those; then the 10 k best are compared exactly.  Both need faiss
+            "exact" compares with every vector.  "8bit" first compares with vectors of one byte per number, in a quarter
+            of the memory, "ivf" with some clusters of those; the best 10 * k are compared exactly.  Both need faiss
             (``pip install 'pictopic[search]'``).  "auto": exact up to 200,000 vectors, then 8 bits up to 500
-            million numbers, then clusters; exact, with a warning, where there is no faiss.
+            million numbers, then clusters; exact, with a warning, if faiss is not installed.
         random_state : int, RandomState or None, default=0
-            For the clusters and the queries that recall is measured on.
+            Seed of the clusters and of the queries for measuring recall.
         folder : path, optional
-            Save the index there; its vectors then are never in memory as a whole.
+            Where to save the index; its vectors then are never in memory as a whole.
 
         Returns
         -------
@@ -126,25 +126,25 @@ class Index:
         among: Any = None,
         exclude: Sequence[int | None] | np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The k vectors that are the most similar to each query.
+        """Return the k vectors most similar to each query.
 
-        Many queries at once are much faster than one after the other.
+        Many queries at once are much faster than one by one.
 
         Parameters
         ----------
         queries : array-like of shape (n_queries, d)
         k : int, default=10
         among : bool array of shape (n,) or array of row numbers, optional
-            Only these vectors; the search is exact then, whatever the kind.
+            Search only these vectors; the search is then exact, whatever the kind.
         exclude : sequence of n_queries row numbers, optional
-            A vector a query that is left out, such as the query itself; -1 or None: none is.
+            One vector per query to leave out, such as the query itself; -1 or None for none.
 
         Returns
         -------
         rows : int64 array of shape (n_queries, k)
-            Most similar first; -1 where there are no k vectors.
+            Most similar first; -1 if there are fewer than k vectors.
         similarities : float32 array of shape (n_queries, k)
-            Between -1 and 1; NaN where there are no k vectors.
+            Between -1 and 1; NaN if there are fewer than k vectors.
         """
         k = operator.index(k)
         if k < 1:
@@ -156,12 +156,12 @@ class Index:
         for start in range(0, len(unit), _QUERIES):
             part = slice(start, start + _QUERIES)
             for i, candidates in enumerate(self._find(unit[part], k, chosen, left_out[part]), start):
-                found, values = self._ranked(unit[i], candidates)
-                rows[i, : len(found)], similarities[i, : len(found)] = found[:k], values[:k]
+                ranked, values = self._ranked(unit[i], candidates)
+                rows[i, : len(ranked)], similarities[i, : len(ranked)] = ranked[:k], values[:k]
         return rows, similarities
 
     def save(self, folder: str | Path) -> None:
-        """Write the index to a folder, in place of the one that may be there; whole or not at all."""
+        """Write the index to a folder, replacing an index there; whole or not at all."""
         files = IndexFiles.prepare(folder)
         n, d = self.vectors.shape
         step = self._block_rows
@@ -172,14 +172,14 @@ class Index:
     def load(cls, folder: str | Path, *, verify: bool = True) -> Index:
         """Open an index that `save` wrote; its vectors stay on disk until they are needed.
 
-        Where faiss made a choice of candidates, that is made again from the vectors: some seconds for a million.
+        A faiss index is rebuilt from the vectors, which takes some seconds for a million.
 
         Parameters
         ----------
         folder : path
         verify : bool, default=True
-            Compare all bytes of the vectors with their SHA-256: a second for 1.4 GB.  Shapes and sizes, and all of
-            what faiss is given, are always checked.
+            Check the SHA-256 of the vectors, which takes a second for 1.4 GB.  Shapes, sizes and everything passed to
+            faiss are always checked.
 
         Returns
         -------
@@ -188,7 +188,7 @@ class Index:
         Raises
         ------
         ValueError
-            If the folder is no index, or damaged, or changed.
+            If the folder is not an index, or was damaged or changed.
         """
         vectors, saved = IndexFiles.read(folder, verify)
         if saved.kind == "exact" or not len(vectors):
@@ -209,72 +209,72 @@ class Index:
         return Saved(self.kind, self.recall_, self._candidates.clusters, self._candidates.setting)
 
     def _add_candidates(self, kind: str, rng: np.random.RandomState) -> None:
-        """Make the choice of candidates, and measure what it finds."""
+        """Build the choice of candidates, and measure its recall."""
         self._candidates = Candidates.build(kind, self.vectors, rng)
         settings = self._candidates.settings()
         sample = rng.permutation(len(self))
-        # Chosen on some queries and measured on others: what was optimised says too much.
+        # The setting is chosen on some queries and recall measured on others, so that the figure is unbiased.
         for setting in settings:
             self._candidates.use(setting)
-            if len(settings) == 1 or self._measured_recall(sample[-2 * _SAMPLED :]) >= self._candidates.wanted_recall:
+            if len(settings) == 1 or self._measured_recall(sample[-2 * _SAMPLED :]) >= self._candidates.target_recall:
                 break
         self.recall_ = self._measured_recall(sample[:_SAMPLED])
 
     def _measured_recall(self, sample: np.ndarray) -> float:
         queries = self.vectors[sample]
-        _, found = self.search(queries, _RECALL_AT, exclude=sample)
+        _, similarities = self.search(queries, _RECALL_AT, exclude=sample)
         _, exact = self.search(queries, _RECALL_AT, exclude=sample, among=np.ones(len(self), bool))
-        there = ~np.isnan(exact)
-        # By similarity and not by row number: of several equal vectors any one will do.
-        hits = found >= np.nanmin(np.where(there, exact, np.inf), axis=1, keepdims=True)
-        return float(hits[there].mean()) if there.any() else 1.0
+        exists = ~np.isnan(exact)
+        # By similarity, not by row number: any of several equal vectors will do.
+        hits = similarities >= np.nanmin(np.where(exists, exact, np.inf), axis=1, keepdims=True)
+        return float(hits[exists].mean()) if exists.any() else 1.0
 
     def _find(self, queries: np.ndarray, k: int, among: np.ndarray | None, exclude: np.ndarray) -> Iterator[np.ndarray]:
-        """For each query the rows that may be among the k best; never an excluded one."""
+        """Yield for each query the rows that may be among the k best, without excluded ones."""
         if self._candidates is None or among is not None or not self._candidates.pays(k + 1):
             yield from self._scan(queries, k, among, exclude)
             return
         for i, rows in enumerate(self._candidates.find(queries, k + 1)):
-            kept = rows[(rows >= 0) & (rows != exclude[i])]
-            # Clusters that were looked into may hold fewer vectors than are wanted.
-            yield kept if len(kept) >= k else next(self._scan(queries[i : i + 1], k, None, exclude[i : i + 1]))
+            allowed = rows[(rows >= 0) & (rows != exclude[i])]
+            # The searched clusters may hold fewer than k vectors.
+            yield allowed if len(allowed) >= k else next(self._scan(queries[i : i + 1], k, None, exclude[i : i + 1]))
 
     def _scan(self, queries: np.ndarray, k: int, among: np.ndarray | None, exclude: np.ndarray) -> Iterator[np.ndarray]:
-        """Compare with all vectors, or with those that are chosen."""
-        # How far rounding may move a similarity, and its neighbour the other way: the k largest of the product, which
-        # is in float32, need not be the k largest.
+        """Compare with all vectors, or with the rows in `among`."""
+        # How far rounding may move two similarities past each other: the k largest of the float32 product need not be
+        # the k largest similarities.
         margin = 2 * 8 * self.vectors.shape[1] ** 0.5 * 2.0**-24
-        best = [_Best(k, margin) for _ in queries]
+        nearest = [_Nearest(k, margin) for _ in queries]
         for rows, similarity in self._similarities(queries, among):
             for i in np.flatnonzero((exclude >= rows[0]) & (exclude <= rows[-1])):
-                similarity[i, rows == exclude[i]] = np.nan  # is never near enough
-            for one, values in zip(best, similarity, strict=True):
-                one.add(values, rows)
-        return (one.rows for one in best)
+                similarity[i, rows == exclude[i]] = np.nan  # compares as not near enough
+            for query_nearest, values in zip(nearest, similarity, strict=True):
+                query_nearest.add(values, rows)
+        return (query_nearest.rows for query_nearest in nearest)
 
     def _similarities(self, queries: np.ndarray, among: np.ndarray | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """(row numbers, similarities of each query to them), block by block."""
+        """Yield row numbers and the similarities of each query to them, block by block."""
         for start in range(0, len(self), self._block_rows):
             block = self.vectors[start : start + self._block_rows]
             if among is None:
                 yield np.arange(start, start + len(block)), _product(queries, block)
                 continue
-            own = slice(*np.searchsorted(among, (start, start + len(block))))
-            rows, places = among[own], among[own] - start
+            in_block = slice(*np.searchsorted(among, (start, start + len(block))))
+            rows, places = among[in_block], among[in_block] - start
             if 4 * len(rows) > len(block):
-                # Products that are not needed take less time than copying the vectors for those that are.
+                # Computing unneeded products takes less time than copying the vectors of the needed ones.
                 yield rows, _product(queries, block)[:, places]
             elif len(rows):
                 yield rows, _product(queries, block[places])
 
     def _ranked(self, query: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows by their similarity, which is computed in the same way whichever way they were found."""
+        """Sort rows by similarity, which is computed in the same way for every kind of index."""
         if not query.any():
-            rows = np.sort(rows)  # all similarities are 0, without computing them
+            rows = np.sort(rows)  # all similarities are 0
             return rows, np.zeros(len(rows), np.float32)
         size = max(1, _RANKED // (8 * len(query)))
         products = [
-            # Not a product of matrices: there, rounding depends on what else is in them.
+            # Not a matrix product, whose rounding depends on the other rows.
             (self.vectors[rows[start : start + size]] * query.astype(np.float64)).sum(axis=1)
             for start in range(0, len(rows), size)
         ]
@@ -323,7 +323,7 @@ class Index:
         return rows.astype(np.int64)
 
 
-class _Best:
+class _Nearest:
     """Rows that may be among the k most similar to one query."""
 
     def __init__(self, k: int, margin: float):
@@ -337,20 +337,20 @@ class _Best:
         self.values, self.rows = np.append(self.values, values[near]), np.append(self.rows, rows[near])
         if len(self.rows) > self.k:
             self.limit = np.partition(self.values, -self.k)[-self.k] - self.margin
-            kept = self.values >= self.limit
-            self.values, self.rows = self.values[kept], self.rows[kept]
+            near_enough = self.values >= self.limit
+            self.values, self.rows = self.values[near_enough], self.rows[near_enough]
 
 
 def unit_rows(rows: Any, name: str = "vectors", first: int = 0) -> np.ndarray:
-    """Rows scaled to length 1, as float32; rows of zeros stay as they are.
+    """Scale rows to length 1, as float32; rows of zeros stay as they are.
 
     Parameters
     ----------
     rows : array-like of shape (n, d)
     name : str
-        What they are, for the error's text.
+        Name of the rows in error messages.
     first : int, default=0
-        Number of the first row, for the error's text.
+        Number of the first row in error messages.
 
     Examples
     --------
@@ -370,7 +370,7 @@ def unit_rows(rows: Any, name: str = "vectors", first: int = 0) -> np.ndarray:
 
 
 def _product(queries: np.ndarray, block: np.ndarray) -> np.ndarray:
-    # In this order, as vectors x queries, it takes three quarters of the time.
+    # The product vectors x queries takes three quarters of the time of queries x vectors.
     return np.ascontiguousarray((block @ queries.T).T)
 
 

@@ -1,4 +1,4 @@
-"""What a fitted model turned out to be about."""
+"""Topics of a fitted model: words of classes and hidden units, measures of topics, the map."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from pictopic.corpus.rows import Rows
 from pictopic.models.deep_model import DeepModel
 from pictopic.words.vocabulary import Vocabulary
 
-_DIMENSIONS = 50  # of what t-SNE compares
+_DIMENSIONS = 50  # principal components that t-SNE compares
 _PERPLEXITY = 30.0
-_LEAST = 4  # rows, for t-SNE to say more than PCA
-_NEIGHBOURS = 5  # landmarks that say where another row lies
-_APART = 0.002  # by how much rows at the same place are moved
+_TSNE_FROM = 4  # rows; with fewer, t-SNE shows no more than PCA
+_NEIGHBOURS = 5  # landmarks between which another row is placed
+_JITTER = 0.002  # moves rows at the same place apart
 
 
 def class_words(model: Any, n_units: int = 3, n_words: int = 5) -> dict[Any, np.ndarray]:
-    """The words that go with each class.
+    """Return the words that go with each class, as in the paper's visualisation section.
 
-    For each class, the hidden units with the largest weights in its row of U are taken, and their rows of W averaged:
-    the words with the largest average go with the class (the paper's visualisation section).
+    For each class, the rows of W of the hidden units with the largest weights in the class's row of U are averaged; the
+    words with the largest averages go with the class.
 
     Parameters
     ----------
     model : SupDocNADE
         Fitted.
     n_units : int, default=3
-        Number of hidden units a class, the paper's 3.  Small models, whose units serve several classes, want more.
+        Hidden units per class, 3 in the paper.  Small models, whose units serve several classes, need more.
     n_words : int, default=5
-        Number of words a class.
+        Words per class.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def class_words(model: Any, n_units: int = 3, n_words: int = 5) -> dict[Any, np.
 
 
 class ClassTopic(NamedTuple):
-    """What goes with a class."""
+    """Hidden units, visual words and tags that go with a class."""
 
     label: str
     units: list[int]  # the strongest hidden units
@@ -72,7 +72,7 @@ class ClassTopic(NamedTuple):
 def class_topics(
     estimator: Any, rows: Rows, vocabulary: Vocabulary, classes: list[str], n_units: int, n_visual: int, n_tags: int
 ) -> list[ClassTopic]:
-    """The visual words and tags that go with each class, as in the paper's figure.
+    """Return the visual words and tags that go with each class, as in the paper's figure.
 
     With one hidden layer: the rows of W of the class's `n_units` strongest units (by its row of U), averaged.  With
     several: the mean gradient of the class's score with respect to the counts, over the collection.
@@ -87,7 +87,7 @@ def class_topics(
     classes : list of str
         In the network's order.
     n_units, n_visual, n_tags : int
-        How many to tell.
+        Numbers of units, visual words and tags per class.
 
     Returns
     -------
@@ -103,14 +103,14 @@ def class_topics(
 
 
 class UnitTopic(NamedTuple):
-    """What a hidden unit stands for."""
+    """Visual words and tags that a hidden unit stands for."""
 
     visual_words: list[tuple[int, float]]  # number of the word in the codebook, and weight
     tags: list[tuple[str, float]]  # and weight
 
 
 def unit_topics(estimator: Any, vocabulary: Vocabulary, n_visual: int, n_tags: int) -> list[UnitTopic]:
-    """The words that each hidden unit of the top layer makes more probable (deep, softmax), or answers to (shallow).
+    """Return the words that each top-layer unit makes more probable (deep, softmax) or responds to (shallow).
 
     Parameters
     ----------
@@ -118,17 +118,17 @@ def unit_topics(estimator: Any, vocabulary: Vocabulary, n_visual: int, n_tags: i
         Fitted.
     vocabulary : Vocabulary
     n_visual, n_tags : int
-        At most so many visual words and tags per unit.
+        Maximum numbers of visual words and tags per unit.
 
     Returns
     -------
     list of UnitTopic
-        In the order of the units.  Without visual words, if the network was trained to predict only tags: then it has
-        learnt nothing about which visual words follow.
+        In the order of the units.  Without visual words if the network was trained to predict only tags: it then has
+        learnt nothing about the probability of visual words.
     """
     if estimator.predicts_tags_only:
         n_visual = 0
-    # Of a deep network's lowest layer W says little; its V says which words follow.
+    # W, the lowest layer of a deep network, says little; V says which words a unit makes probable.
     is_deep_softmax = isinstance(estimator, DeepModel) and estimator.tree_ is None
     weights = estimator.parameters_["V"].T if is_deep_softmax else estimator.components_
     return [UnitTopic(*_best_words(weight, vocabulary, n_visual, n_tags)) for weight in weights]
@@ -137,8 +137,8 @@ def unit_topics(estimator: Any, vocabulary: Vocabulary, n_visual: int, n_tags: i
 def _best_words(
     weight: np.ndarray, vocabulary: Vocabulary, n_visual: int, n_tags: int
 ) -> tuple[list[tuple[int, float]], list[tuple[str, float]]]:
-    """The visual words and the tags with the largest of a vocabulary's weights."""
-    # A visual word is the same in all regions.
+    """Return the visual words and the tags with the largest weights."""
+    # A visual word has a weight per region.
     visual = weight[: vocabulary.n_pairs].reshape(vocabulary.n_regions, -1).mean(axis=0)
     tags = weight[vocabulary.n_pairs :]
     return _best(visual, range(len(visual)), n_visual), _best(tags, vocabulary.annotations, n_tags)
@@ -150,44 +150,46 @@ def _best(weights: np.ndarray, names: Sequence[Any], n: int) -> list[tuple[Any, 
 
 
 def _word_weights(estimator: Any, rows: Rows, units: np.ndarray) -> np.ndarray:
-    """A weight for each class and word, (C, Q)."""
-    if isinstance(estimator, DeepModel) and len(estimator._sizes()) > 1:  # W is not next to the classes
+    """Return a weight for each class and word, (C, Q)."""
+    if isinstance(estimator, DeepModel) and len(estimator._sizes()) > 1:  # W is not connected to the classes
         return class_gradients(estimator, rows)
     return np.stack([estimator.components_[strongest].mean(axis=0) for strongest in units])
 
 
 def class_gradients(estimator: Any, rows: Rows, n_rows: int = 1000) -> np.ndarray:
-    """Mean gradient of each class's score with respect to the network's input, over at most `n_rows` rows, (C, Q)."""
+    """Return the mean gradient of each class score with respect to the input, over at most `n_rows` rows, (C, Q)."""
     import torch
 
-    some = rows[np.linspace(0, len(rows) - 1, min(n_rows, len(rows))).astype(int)]
+    sample = rows[np.linspace(0, len(rows) - 1, min(n_rows, len(rows))).astype(int)]
     inputs, network = estimator._inputs(), estimator._network(estimator.parameters_)
-    x = np.zeros(some.shape, np.float32)
-    inputs.fill(some.read(), x)
-    given = torch.from_numpy(x).to(estimator.device).requires_grad_(True)
-    f = torch.from_numpy(inputs.standardize(some.read_features(), len(some))).to(estimator.device)
-    scores = network.class_scores(network.hidden(given, f)).mean(0)
-    return np.stack([torch.autograd.grad(score, given, retain_graph=True)[0].mean(0).cpu().numpy() for score in scores])
+    x = np.zeros(sample.shape, np.float32)
+    inputs.fill(sample.read(), x)
+    counts = torch.from_numpy(x).to(estimator.device).requires_grad_(True)
+    f = torch.from_numpy(inputs.standardize(sample.read_features(), len(sample))).to(estimator.device)
+    scores = network.class_scores(network.hidden(counts, f)).mean(0)
+    return np.stack(
+        [torch.autograd.grad(score, counts, retain_graph=True)[0].mean(0).cpu().numpy() for score in scores]
+    )
 
 
 # ---- measures of topics ----------------------------------------------------------------------------------------------
 
 
 def npmi_coherence(topics: Iterable[Iterable[Hashable]], documents: Any, top_k: int = 10) -> np.ndarray:
-    """How much more often than by chance the words of a topic occur in the same documents.
+    """Return the NPMI coherence of topics: how often their words occur together, compared with chance.
 
     Mean over the pairs of a topic's words of log(p(a, b) / p(a) p(b)) / -log p(a, b), normalised pointwise mutual
     information (Bouma 2009), where p(a, b) is the share of the documents with both words: 1 for words that occur only
-    together, 0 for independent ones, -1 for those that never meet.
+    together, 0 for independent ones, -1 for those that never occur together.
 
     Parameters
     ----------
     topics : iterable of iterables
-        For each topic its words, strongest first; a repeated one counts once.
+        Words of each topic, strongest first; repeated words count once.
     documents : {array, sparse matrix} of shape (n_documents, n_words), or iterable of iterables
-        Counts, and topics hold column numbers; or for each document its words, such as a picture's tags.
+        Counts, with column numbers as the topics' words; or the words of each document, such as a picture's tags.
     top_k : int, default=10
-        Number of words of a topic that count.
+        Words per topic that count.
 
     Returns
     -------
@@ -209,18 +211,18 @@ def npmi_coherence(topics: Iterable[Iterable[Hashable]], documents: Any, top_k: 
         counts, columns = _count(documents, ranked)
     if not counts.shape[0]:
         raise ValueError("there is no document to count words in")
-    return np.array([_mean_npmi(counts[:, own]) if len(own) > 1 else np.nan for own in columns], dtype=np.float64)
+    return np.array([_mean_npmi(counts[:, topic]) if len(topic) > 1 else np.nan for topic in columns], dtype=np.float64)
 
 
 def topic_diversity(topics: Iterable[Iterable[Hashable]], top_k: int = 10) -> float:
-    """Share of different words among the strongest words of all topics: 1 if no two topics share one.
+    """Return the share of distinct words among the strongest words of all topics, 1 if no word is repeated.
 
     Parameters
     ----------
     topics : iterable of iterables
-        For each topic its words, strongest first; a repeated one counts once.
+        Words of each topic, strongest first; repeated words count once.
     top_k : int, default=10
-        Number of words of a topic that count.
+        Words per topic that count.
 
     Returns
     -------
@@ -239,13 +241,14 @@ def topic_diversity(topics: Iterable[Iterable[Hashable]], top_k: int = 10) -> fl
 
 
 def _top(topics: Iterable[Iterable[Hashable]], top_k: int) -> list[list[Hashable]]:
-    """The first words of each topic, without repetitions."""
+    """Return the first words of each topic, without repetitions."""
     if top_k < 1:
         raise ValueError(f"top_k must be at least 1, got {top_k}")
     ranked = []
     for number, topic in enumerate(topics):
         if isinstance(topic, str):
-            raise ValueError(f"topic {number} is a text in place of a list of words")  # letters are no words
+            # Its letters would be read as words.
+            raise ValueError(f"topic {number} is a text in place of a list of words")
         ranked.append(list(dict.fromkeys(topic))[:top_k])
     return ranked
 
@@ -260,27 +263,29 @@ def _checked_columns(topic: Sequence[Any], n_words: int) -> np.ndarray:
 def _count(
     documents: Iterable[Iterable[Hashable]], topics: list[list[Hashable]]
 ) -> tuple[sparse.csc_array, list[np.ndarray]]:
-    """In which documents the topics' words occur, and the columns of each topic's words."""
+    """Return the occurrences of the topics' words in documents, and the columns of each topic's words."""
     words = dict.fromkeys(word for topic in topics for word in topic)
-    column = {word: number for number, word in enumerate(words)}
-    found = [np.array(sorted({column[word] for word in own if word in column}), np.int64) for own in documents]
-    ends = np.concatenate([[0], np.cumsum([len(own) for own in found])]).astype(np.int64)
-    indices = np.concatenate([np.zeros(0, np.int64), *found])
-    counts = sparse.csr_array((np.ones(len(indices)), indices, ends), shape=(len(found), len(column)))
-    return counts.tocsc(), [np.array([column[word] for word in topic], np.int64) for topic in topics]
+    column_of = {word: number for number, word in enumerate(words)}
+    document_columns = [
+        np.array(sorted({column_of[word] for word in row if word in column_of}), np.int64) for row in documents
+    ]
+    ends = np.concatenate([[0], np.cumsum([len(row) for row in document_columns])]).astype(np.int64)
+    indices = np.concatenate([np.zeros(0, np.int64), *document_columns])
+    counts = sparse.csr_array((np.ones(len(indices)), indices, ends), shape=(len(document_columns), len(column_of)))
+    return counts.tocsc(), [np.array([column_of[word] for word in topic], np.int64) for topic in topics]
 
 
 def _mean_npmi(counts: sparse.csc_array) -> float:
-    """Mean over the pairs of columns.  A topic's words at a time: all pairs of all words may not fit into memory."""
+    """Return the mean NPMI of the pairs of columns of one topic: those of all topics may not fit into memory."""
     occurs = (counts.toarray() > 0).astype(np.float64)
     joint = occurs.T @ occurs / len(occurs)
     first, second = np.triu_indices(len(joint), k=1)
     single, joint = joint.diagonal(), joint[first, second]
     npmi = np.full(len(joint), -1.0)
     npmi[joint == 1] = 1.0  # in every document: the limit of words that occur only together
-    some = (joint > 0) & (joint < 1)
-    p = joint[some]
-    npmi[some] = np.log(p / (single[first] * single[second])[some]) / -np.log(p)
+    together = (joint > 0) & (joint < 1)
+    p = joint[together]
+    npmi[together] = np.log(p / (single[first] * single[second])[together]) / -np.log(p)
     return float(npmi.mean())
 
 
@@ -288,19 +293,19 @@ def _mean_npmi(counts: sparse.csc_array) -> float:
 
 
 def project(vectors: Any, n_landmarks: int = 2000, random_state: int = 0) -> np.ndarray:
-    """Places of rows in the plane: t-SNE of some of them, the others between those that they are most like.
+    """Project rows into the plane: t-SNE for landmarks, interpolation between them for the other rows.
 
     Parameters
     ----------
     vectors : array of shape (n, n_features)
     n_landmarks : int, default=2000
-        How many rows t-SNE places, chosen by chance; the time grows with them.
+        Number of random rows that t-SNE places; time grows with it.
     random_state : int, default=0
 
     Returns
     -------
     float32 array of shape (n, 2)
-        Within 0 and 1; the same for the same vectors.
+        Between 0 and 1; the same for the same vectors.
 
     Examples
     --------
@@ -313,55 +318,55 @@ def project(vectors: Any, n_landmarks: int = 2000, random_state: int = 0) -> np.
     """
     vectors = np.asarray(vectors, dtype=np.float32)
     n, rng = len(vectors), np.random.RandomState(random_state)
-    # Sums in another order would make another map: one thread, in which the order is always the same.
+    # One thread: sums in another order would make another map.
     with threadpool_limits(1):
-        compared = _compared(vectors, random_state)
-        chosen = np.sort(rng.permutation(n)[:n_landmarks])
+        components = _principal_components(vectors, random_state)
+        landmarks = np.sort(rng.permutation(n)[:n_landmarks])
         places = np.empty((n, 2))
-        places[chosen] = _within(_place(compared[chosen], random_state))
-        others = np.setdiff1d(np.arange(n), chosen)
+        places[landmarks] = _fit_into_unit_square(_place_landmarks(components[landmarks], random_state))
+        others = np.setdiff1d(np.arange(n), landmarks)
         if len(others):
-            places[others] = _between(compared[others], compared[chosen], places[chosen])
-    places += rng.uniform(-_APART, _APART, places.shape)
+            places[others] = _place_between(components[others], components[landmarks], places[landmarks])
+    places += rng.uniform(-_JITTER, _JITTER, places.shape)
     return np.clip(places, 0, 1).astype(np.float32)
 
 
-def _compared(vectors: np.ndarray, random_state: int) -> np.ndarray:
-    """The directions in which the rows differ most, strongest first; at least two columns."""
+def _principal_components(vectors: np.ndarray, random_state: int) -> np.ndarray:
+    """Return the principal components of rows, strongest first; at least two columns."""
     centred = vectors - vectors.mean(axis=0) if len(vectors) else vectors
     n_components = min(_DIMENSIONS, *vectors.shape)
     if n_components and centred.any():
         solver = "covariance_eigh" if len(vectors) > vectors.shape[1] else "full"
         centred = PCA(n_components, svd_solver=solver, random_state=random_state).fit_transform(centred)
-    found = np.zeros((len(vectors), max(2, n_components)), np.float32)
-    found[:, :n_components] = centred[:, :n_components]
-    return found
+    components = np.zeros((len(vectors), max(2, n_components)), np.float32)
+    components[:, :n_components] = centred[:, :n_components]
+    return components
 
 
-def _place(rows: np.ndarray, random_state: int) -> np.ndarray:
-    """Places of the landmarks."""
+def _place_landmarks(rows: np.ndarray, random_state: int) -> np.ndarray:
+    """Return the places of the landmarks."""
     flat = rows[:, :2]
-    if len(rows) < _LEAST or not rows.any():
+    if len(rows) < _TSNE_FROM or not rows.any():
         return flat
     start = flat / max(float(flat[:, 0].std()), 1e-12) * 1e-4  # as t-SNE itself would begin with PCA
     perplexity = min(_PERPLEXITY, (len(rows) - 1) / 3)
     return TSNE(perplexity=perplexity, init=start, random_state=random_state, n_jobs=1).fit_transform(rows)
 
 
-def _within(places: np.ndarray) -> np.ndarray:
-    """The same within 0 and 1, in the middle, neither wider nor higher than it was."""
+def _fit_into_unit_square(places: np.ndarray) -> np.ndarray:
+    """Shift and scale places into the unit square, centred and in proportion."""
     if not len(places):
         return places
     low, high = places.min(axis=0), places.max(axis=0)
     size = max(float((high - low).max()), 1e-12)
-    return 0.5 + (places - (low + high) / 2) / size * (1 - 2 * _APART)
+    return 0.5 + (places - (low + high) / 2) / size * (1 - 2 * _JITTER)
 
 
-def _between(rows: np.ndarray, landmarks: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Means of the places of the nearest landmarks; the more alike they are, the more they count."""
+def _place_between(rows: np.ndarray, landmarks: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return means of the places of the nearest landmarks, weighted by similarity."""
     nearest = NearestNeighbors(n_neighbors=min(_NEIGHBOURS, len(landmarks)), algorithm="brute").fit(landmarks)
     distances, numbers = nearest.kneighbors(rows)
-    # Relative to the nearest: the density of the landmarks differs from place to place.
+    # Relative to the nearest landmark: the density of the landmarks differs from place to place.
     weights = np.exp(1 - (distances / np.maximum(distances[:, :1], 1e-12)) ** 2)
     weights /= weights.sum(axis=1, keepdims=True)
     return np.einsum("nk,nkd->nd", weights, places[numbers])

@@ -1,4 +1,4 @@
-"""Trying options within a time budget: each trial is written down when it ends, so that one can stop and go on."""
+"""Random search for options within a time budget; each trial is saved, so that a search can be resumed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from pictopic.tasks.fit import fit_everything, usable_rows
 
 TRIALS, BEST = "trials.jsonl", "best.json"
 _CHECKPOINTS = "checkpoints"
-_OF_TRIAL = re.compile(r"\d+-\d+")  # name of the folder of its checkpoints: seed, number
+_OF_TRIAL = re.compile(r"\d+-\d+")  # folder of a trial's checkpoints: seed, number
 _LIKELIHOOD = "log_likelihood_per_word"
 _SIZES: tuple[Any, ...] = (256, 512, 1024, (512, 512), (1024, 1024), (512, 512, 512))
 
 
 class Trial(NamedTuple):
-    """Options of a model, and what they came to on the held-out part."""
+    """Options of a model, and its figures on held-out pictures."""
 
     options: dict[str, Any]
     figures: dict[str, float]
@@ -36,13 +36,13 @@ class Trial(NamedTuple):
 
     @property
     def score(self) -> float:
-        """Mean of right classes and F-measure of tags; without either, the log-likelihood per word."""
+        """Mean of class score and F-measure of tags; without either, the log-likelihood per word."""
         known = [self.figures[name] for name in ("classes", "tags") if name in self.figures]
         return float(np.mean(known)) if known else self.figures.get(_LIKELIHOOD, float("-inf"))
 
 
 def draw_options(number: int, random_state: int = 0) -> dict[str, Any]:
-    """Options of a trial; the first has none, which are the defaults.
+    """Draw the options of a trial; the first uses the defaults.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def draw_options(number: int, random_state: int = 0) -> dict[str, Any]:
 
 
 def begin(folder: Path) -> None:
-    """Make the folder of trials, and the file by which a later run knows it as such, whatever else is in it by then."""
+    """Create the folder and the file of trials, by which a later run recognises the folder."""
     if not (folder / TRIALS).is_file():
         write_text(folder / TRIALS, "")
 
@@ -79,22 +79,22 @@ def tune(
     tell: Callable[[Trial], None] = lambda trial: None,
     run: Run | None = None,
 ) -> list[Trial]:
-    """Try options of the deep model until the time is over.
+    """Try options of the deep model until the time is up.
 
     Parameters
     ----------
     corpus : Corpus
     folder : Path
-        Of ``trials.jsonl``, to which each trial is added, and ``best.json``.  Trials that are there are not repeated,
-        and one that was stopped goes on from its checkpoint in ``checkpoints``.
+        Folder of ``trials.jsonl``, to which each trial is added, and ``best.json``.  Trials in the file are not
+        repeated; an interrupted one continues from its checkpoint in ``checkpoints``.
     minutes : float
-        No trial is begun that would, at the pace of the slowest so far, end later; at least one is made.
+        No trial starts that would end later if it took as long as the slowest so far; at least one is run.
     random_state : int, default=0
     n_jobs : int or None, default=-1
     tell : callable, optional
         Called with each trial.
     run : Run, optional
-        What Ctrl-C does, and who is told of progress; default: Ctrl-C writes a checkpoint and goes on as an exception.
+        Effect of Ctrl-C, and progress reports; default: Ctrl-C writes a checkpoint and raises an exception.
 
     Returns
     -------
@@ -125,17 +125,17 @@ def tune(
 
 
 def _for_trial(run: Run, folder: Path, name: str) -> Run:
-    """The run of one trial; checkpoints of others are of no use any more."""
+    """Return the run of one trial, after removing the checkpoints of others."""
     _remove_checkpoints(folder, but=name)
     return replace(run, checkpoint=run.checkpoint and run.checkpoint.below(name))
 
 
 def _remove_checkpoints(folder: Path, but: str | None = None) -> None:
-    """Remove those of trials, and nothing that somebody else keeps under the same name."""
+    """Remove the checkpoints of trials, and no other files."""
     for path in (folder / _CHECKPOINTS).glob("*"):
         if path.name != but and _OF_TRIAL.fullmatch(path.name):
             shutil.rmtree(path, ignore_errors=True)
-    with suppress(OSError):  # there is none, or something is left in it
+    with suppress(OSError):  # it does not exist, or is not empty
         (folder / _CHECKPOINTS).rmdir()
 
 
@@ -147,7 +147,7 @@ def _write(folder: Path, trials: list[Trial]) -> None:
 
 
 def read_trials(path: Path) -> Iterator[Trial]:
-    """The trials in a file."""
+    """Read the trials in a file."""
     if not path.is_file():
         return
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -158,18 +158,18 @@ def read_trials(path: Path) -> Iterator[Trial]:
 
 
 def read_options(path: Path) -> dict[str, Any]:
-    """Options of an estimator from a JSON file, as ``best.json``."""
+    """Read options of an estimator from a JSON file such as ``best.json``."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict):
+        options = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(options, dict):
             raise ValueError("it holds no options")
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in found.items()}
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
 
 
 def table(trials: list[Trial]) -> list[str]:
-    """Trials as lines of text, best first."""
+    """Return trials as lines of text, best first."""
     lines = ["classes     tags  nats/word  seconds  options"]
     for trial in sorted(trials, key=lambda trial: -trial.score):
         shown = [trial.figures.get(name) for name in ("classes", "tags")]
