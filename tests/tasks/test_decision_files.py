@@ -5,8 +5,8 @@ import zipfile
 
 import pytest
 
-from pictopic.corpus.keywords import keywords, xmp_keywords
-from pictopic.corpus.source import read_source
+from pictopic.corpus.sources import read_source
+from pictopic.corpus.sources.picture_folder import keywords, xmp_keywords
 from pictopic.tasks.decision_files import (
     decided_tags,
     decisions_about,

@@ -134,7 +134,7 @@ def _as_begun(source: str, folder: Path, columns: dict[str, Any]) -> Any:
     A picture more or fewer is no reason to lose hours of training.
     """
     from pictopic import Corpus
-    from pictopic.corpus.source import read_source
+    from pictopic.corpus.sources import read_source
     from pictopic.corpus.store import MANIFEST, Manifest
 
     if not (folder / MANIFEST).is_file():

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from pictopic.corpus.keywords import check_own_sidecar, sidecar_text
+from pictopic.corpus.sources.picture_folder import check_own_sidecar, sidecar_text
 from pictopic.files import has_too_long_name, write_text
 from pictopic.tasks.decisions import Decision, Decisions
 
