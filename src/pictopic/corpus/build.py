@@ -126,18 +126,7 @@ def build(
 
 
 class Build:
-    """The stages of a build, and what comes out of them.
-
-    Parameters
-    ----------
-    source : Source
-    folder : Path
-        Of the corpus.
-    settings : Settings
-    workers : Workers
-    progress : callable
-        Called with the stage, how much of it is done and of how much.
-    """
+    """The stages of building a corpus in a folder, and what comes out of them."""
 
     def __init__(self, source: Source, folder: Path, settings: Settings, workers: Workers, progress: Progress):
         self.source, self.folder, self.settings, self.workers = source, folder, settings, workers

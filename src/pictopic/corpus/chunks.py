@@ -113,17 +113,7 @@ def draw_descriptors(
 ) -> list[Drawn]:
     """Draw a uniform sample of the descriptors of pictures; unreadable pictures have none.
 
-    Parameters
-    ----------
-    paths : sequence of str
-    numbers : sequence of int
-        Of the pictures: together with the seed, they decide which descriptors are drawn.
-    options : WordOptions
-    seed : int
-    size, limit : int, float
-        Of the whole sample; see `Sample`.
-    folder : str
-        Of all pictures.
+    The numbers of the pictures and the seed decide which descriptors are drawn; for `size` and `limit` see `Sample`.
     """
     _check_visible(folder)
     extractor, sample = Extractor(options), Sample(size, limit)

@@ -96,10 +96,6 @@ class Corpus(EditMixin):
             A corpus at a URL is copied once to this machine's cache folder (PICTOPIC_CACHE).
         pictures : path, optional
             Where the pictures are now, if they have moved.
-
-        Returns
-        -------
-        Corpus
         """
         url = os.fspath(folder) if is_remote(folder) else None
         folder = local(folder) if url is None else fetch(url)
@@ -255,12 +251,8 @@ class Corpus(EditMixin):
         return sum(shard["n_rows"] for shard in self._manifest.shards) if self._rows is None else len(self._rows)
 
     def __getitem__(self, rows: slice | np.ndarray | Sequence[int]) -> Corpus:
-        if isinstance(rows, (int, np.integer)):
-            rows = [int(rows)]
         if not isinstance(rows, slice):
-            rows = np.asarray(rows)
-            if rows.size == 0:
-                rows = rows.astype(np.int64)
+            rows = np.atleast_1d(rows) if np.size(rows) else np.zeros(0, np.int64)
         return Corpus(self.folder, self._manifest, self._shards, self.row_numbers[rows], self._pictures, self._url)
 
     @property
@@ -344,8 +336,7 @@ class Corpus(EditMixin):
             roots = [self._pictures] * len(shards)
         else:
             roots = [Path(os.path.normpath(os.path.join(here, shard["pictures"] or "."))) for shard in shards]
-        shard_of_row = np.repeat(np.arange(len(shards)), [shard["n_rows"] for shard in shards])
-        shard_of_row = shard_of_row if self._rows is None else shard_of_row[self._rows]
+        shard_of_row = np.repeat(np.arange(len(shards)), [shard["n_rows"] for shard in shards])[self.row_numbers]
         names = (name if is_relative(name) else _NOT_INSIDE for name in self.file_names)
         return [roots[k] / name for k, name in zip(shard_of_row, names, strict=True)]
 

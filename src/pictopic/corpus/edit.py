@@ -18,19 +18,17 @@ import pyarrow as pa
 from scipy import sparse
 
 from pictopic.corpus.build import Build, Progress, Settings, finish, refuse_skipped, silent
-from pictopic.corpus.chunks import Workers, in_processes
+from pictopic.corpus.chunks import in_processes
 from pictopic.corpus.features_file import read_features
 from pictopic.corpus.sources import Source, read_source
 from pictopic.corpus.store import (
     CODEBOOK,
     SCHEMA,
-    SKIPPED,
     Block,
     Manifest,
     Shard,
     corpus_lock,
     damaged,
-    read_skipped,
     sweep,
     write_shards,
 )
@@ -89,10 +87,30 @@ class EditMixin:
         if not isinstance(source, Source):
             source = read_source(source, **columns)
         with corpus_lock(self.folder):
-            _append(
-                self._as_on_disk(), source, new_tags=new_tags, features_file=features_file,
-                workers=partial(in_processes, n_jobs=n_jobs), resume=resume, strict=strict, progress=progress,
-            )  # fmt: skip
+            corpus, manifest = self._as_on_disk(), Manifest.read(self.folder)
+            if source.counts is not None or source.pictures != (manifest.words is not None):
+                kind = "was made without pictures" if manifest.words is None else "was made from pictures"
+                raise ValueError(f"{corpus.folder} {kind}; the new source is of another kind")
+            known = set(corpus.file_names)
+            repeated = [
+                (name, "already in the corpus") for name in source.rows["file_name"].to_pylist() if name in known
+            ]
+            source = replace(source.without(known), skipped=[*source.skipped, *repeated])
+            refuse_skipped(source.skipped, strict)
+            words = corpus.options or WordOptions()
+            settings = Settings(words, seed=manifest.options["seed"])
+            work = Build(source, corpus.folder, settings, partial(in_processes, n_jobs=n_jobs), progress)
+            work.begin(resume, {"append": True})
+            if source.pictures and corpus.codebook is not None:
+                corpus.codebook.save(work.building / CODEBOOK)
+                work.count()
+            skipped = work.skipped()
+            refuse_skipped(skipped, strict)
+            vocabulary = work.vocabulary(corpus.vocabulary) if new_tags else corpus.vocabulary
+            n_extra = manifest.n_features - (n_features(words.features) if source.pictures else 0)
+            extra_features = _extra_features(features_file, work.names, n_extra)
+            manifest.n_words = len(vocabulary)
+            finish(work, manifest, vocabulary, extra_features, list(dict.fromkeys([*corpus.skipped, *skipped])))
             return self._as_on_disk()
 
     def remove(self, file_names: Sequence[str]) -> Corpus:
@@ -171,44 +189,6 @@ def _check_names(corpus: Corpus, names: Set[str]) -> None:
         raise ValueError(f"{unknown[0]!r} is not in the collection")
 
 
-# ---- adding ----------------------------------------------------------------------------------------------------------
-
-
-def _append(
-    corpus: Corpus,
-    source: Source,
-    *,
-    new_tags: bool,
-    features_file: Any,
-    workers: Workers,
-    resume: bool,
-    strict: bool,
-    progress: Progress,
-) -> None:
-    manifest = Manifest.read(corpus.folder)
-    if source.counts is not None or source.pictures != (manifest.words is not None):
-        kind = "was made without pictures" if manifest.words is None else "was made from pictures"
-        raise ValueError(f"{corpus.folder} {kind}; the new source is of another kind")
-    known = set(corpus.file_names)
-    repeated = [(name, "already in the corpus") for name in source.rows["file_name"].to_pylist() if name in known]
-    source = replace(source.without(known), skipped=[*source.skipped, *repeated])
-    refuse_skipped(source.skipped, strict)
-    words = WordOptions() if manifest.words is None else WordOptions.from_dict(manifest.words)
-    work = Build(source, corpus.folder, Settings(words, seed=manifest.options["seed"]), workers, progress)
-    work.begin(resume, {"append": True})
-    if source.pictures and corpus.codebook is not None:
-        corpus.codebook.save(work.building / CODEBOOK)
-        work.count()
-    skipped = work.skipped()
-    refuse_skipped(skipped, strict)
-    vocabulary = work.vocabulary(corpus.vocabulary) if new_tags else corpus.vocabulary
-    n_extra = manifest.n_features - (n_features(words.features) if source.pictures else 0)
-    extra_features = _extra_features(features_file, work.names, n_extra)
-    manifest.n_words = len(vocabulary)
-    already_skipped = read_skipped(corpus.folder / SKIPPED)
-    finish(work, manifest, vocabulary, extra_features, list(dict.fromkeys([*already_skipped, *skipped])))
-
-
 def _extra_features(features_file: Any, names: list[str], n_extra: int) -> np.ndarray | None:
     """The user's own features of new rows, as many as the corpus has; missing without a file."""
     if features_file is None:
@@ -217,9 +197,6 @@ def _extra_features(features_file: Any, names: list[str], n_extra: int) -> np.nd
     if features.shape[1] != n_extra:
         raise ValueError(f"{features_file} has {features.shape[1]} features, but the corpus has {n_extra}")
     return features
-
-
-# ---- rewriting shards ------------------------------------------------------------------------------------------------
 
 
 def _retagged(block: Block, tags: Mapping[str, list[str]], vocabulary: Vocabulary) -> Block:

@@ -199,19 +199,9 @@ def _first_columns(X: sparse.csr_array, n_columns: int) -> sparse.csr_array:
 
 
 def check_counts(X: sparse.csr_array, name: str) -> sparse.csr_array:
-    """Counts as int32, or a ValueError that names the first wrong entry.
+    """Counts as int32 with sorted columns and without stored zeros; X itself if it is like that already.
 
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words)
-        Whole numbers from 0 on, of any numeric type.
-    name : str
-        Whose input it is.
-
-    Returns
-    -------
-    csr_array
-        Columns sorted, no zeros stored; X itself, if it is like that already.
+    A ValueError names the first entry that is not a whole number from 0 on; `name` is that of the estimator.
     """
     if X.dtype != np.int32 or not X.has_canonical_format or not X.data.all():
         X = X.copy()

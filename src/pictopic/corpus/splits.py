@@ -46,22 +46,9 @@ def rows_of_parts(
 def split_rows(
     test_size: float, labels: Sequence[str | None] | None, hashes: Sequence[int | None], seed: int
 ) -> np.ndarray:
-    """Choose a test part with the same share of every class and near-duplicates on one side.
+    """Choose a test part with the same share of every class (unless `labels` is None); a mask of its rows.
 
-    Parameters
-    ----------
-    test_size : float
-        Between 0 and 1.
-    labels : sequence of str or None, or None
-        None: not stratified.
-    hashes : sequence of int or None
-        Fingerprints of the pictures (`perceptual_hash`); None: unlike any other.
-    seed : int
-
-    Returns
-    -------
-    bool array
-        Whether each row is in the test part.
+    Near-duplicates, of which the `hashes` tell (`perceptual_hash`; None: unlike any other), stay together.
 
     Examples
     --------

@@ -186,28 +186,17 @@ def corpus_lock(folder: Path) -> AbstractContextManager[None]:
 
 
 def write_shards(folder: Path, manifest: Manifest, blocks: Iterable[Block]) -> list[dict[str, Any]]:
-    """Write blocks of pictures to new shards, which are synced to disk when this returns.
+    """Write blocks of pictures, one at a time, to new shards; return their entries for `Manifest.shards`.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the corpus; the caller holds its lock.
-    manifest : Manifest
-        For the numbers of words and features; the shards it lists stay as they are.
-    blocks : iterable of Block
-        Held in memory one at a time.
-
-    Returns
-    -------
-    list of dict
-        For `Manifest.shards`.
+    The shards are synced to disk when this returns; those that the manifest lists stay as they are.  The caller holds
+    the lock of the corpus.
     """
     written = []
-    waiting = _Blocks(blocks)
+    remaining = (block for block in blocks if block.counts.shape[0])
     temporary = folder / SHARDS / _WRITING
-    while waiting:
+    for first in remaining:
         shutil.rmtree(temporary, ignore_errors=True)  # of a run that was killed
-        n_rows = _write_shard(temporary, waiting, manifest.n_words, manifest.n_features)
+        n_rows = _write_shard(temporary, chain([first], remaining), manifest.n_words, manifest.n_features)
         digests = {path.name: sha256(path) for path in sorted(temporary.iterdir())}
         name = hashlib.sha256(json.dumps(digests).encode()).hexdigest()[:16]  # unique, as the names of pictures are
         sync_tree(temporary)
@@ -237,24 +226,8 @@ def sweep(folder: Path, manifest: Manifest) -> None:
             path.unlink()
 
 
-class _Blocks:
-    """Blocks that have rows, in a queue that is true while there are more."""
-
-    def __init__(self, blocks: Iterable[Block]):
-        self._blocks = (block for block in blocks if block.counts.shape[0])
-        self._next = next(self._blocks, None)
-
-    def __bool__(self) -> bool:
-        return self._next is not None
-
-    def take(self) -> Block:
-        """The next block."""
-        block, self._next = self._next, next(self._blocks, None)
-        assert block is not None  # noqa: S101 - the caller asked before
-        return block
-
-
-def _write_shard(folder: Path, blocks: _Blocks, n_words: int, n_features: int) -> int:
+def _write_shard(folder: Path, blocks: Iterator[Block], n_words: int, n_features: int) -> int:
+    """Write blocks until there are enough rows; return how many there are."""
     folder.mkdir(parents=True)
     with (
         NpyWriter(folder / "features.npy", "<f4", columns=n_features) as features,
@@ -263,13 +236,14 @@ def _write_shard(folder: Path, blocks: _Blocks, n_words: int, n_features: int) -
 
         def counts() -> Iterator[sparse.csr_array]:
             n_rows = 0
-            while blocks and n_rows < ROWS_PER_SHARD:
-                block = blocks.take()
+            for block in blocks:
                 n_rows += block.counts.shape[0]
                 if n_features:
                     features.append(block.features)
                 table.write_table(block.rows.cast(SCHEMA))
                 yield block.counts
+                if n_rows >= ROWS_PER_SHARD:
+                    return
 
         return len(CountsOnDisk.write(folder, counts(), n_words))
 

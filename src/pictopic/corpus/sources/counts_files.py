@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -67,56 +68,18 @@ class CountsFile(Counts):
 
     def blocks(self, n_rows: int) -> Iterator[tuple[sparse.csr_array, np.ndarray | None]]:
         """Counts of the next rows, at most `n_rows` at a time."""
-        block = _Block(self.n_words)
-        for i, (columns, counts) in enumerate(self.rows()):
-            if i in self.left_out:
-                continue
-            block.add(columns, counts)
-            if block.n_rows == n_rows:
-                yield block.take(), None
-        if block.n_rows:
-            yield block.take(), None
-
-
-class _Block:
-    """Rows that are being collected into a matrix."""
-
-    def __init__(self, n_words: int):
-        self._n_words = n_words
-        self._start()
-
-    def _start(self) -> None:
-        self._columns: list[int] = []
-        self._counts: list[int] = []
-        self._ends = [0]
-
-    @property
-    def n_rows(self) -> int:
-        return len(self._ends) - 1
-
-    def add(self, columns: list[int], counts: list[int]) -> None:
-        self._columns += columns
-        self._counts += counts
-        self._ends.append(len(self._columns))
-
-    def take(self) -> sparse.csr_array:
-        parts = (np.array(part, np.int32) for part in (self._counts, self._columns, self._ends))
-        block = sparse.csr_array(tuple(parts), shape=(self.n_rows, self._n_words))
-        block.sum_duplicates()
-        block.eliminate_zeros()
-        self._start()
-        return block
+        rows = (row for i, row in enumerate(self.rows()) if i not in self.left_out)
+        while batch := list(islice(rows, n_rows)):
+            data, indices = (np.array([*chain.from_iterable(row[k] for row in batch)], np.int32) for k in (1, 0))
+            ends = np.cumsum([0, *(len(columns) for columns, _ in batch)], dtype=np.int32)
+            block = sparse.csr_array((data, indices, ends), shape=(len(batch), self.n_words))
+            block.sum_duplicates()
+            block.eliminate_zeros()
+            yield block, None
 
 
 class CsvCounts(CountsFile):
-    """A CSV file with one column per word.
-
-    Parameters
-    ----------
-    table : CsvTable
-    others : set of str
-        Columns that are not words.
-    """
+    """A CSV file with one column per word, apart from `others`."""
 
     n_visual_words = 0
 
@@ -139,11 +102,7 @@ class CsvCounts(CountsFile):
 class LdacCounts(CountsFile):
     """LDA-C: one document per line, as the number of its distinct words and ``word:count`` for each of them.
 
-    Parameters
-    ----------
-    path : Path
-    words : tuple of str or None
-        The words that the numbers stand for.
+    The numbers stand for `words`, if they are known.
     """
 
     def __init__(self, path: Path, words: tuple[str, ...] | None):

@@ -44,13 +44,7 @@ def read_mirflickr(folder: Path, *, n_visual_words: int = 2000, split: str | Non
     ``text/text_all_2000_*.npz`` the counts of the tags and ``text/vocab.txt`` their names, ``labels.npy`` the labels.
     Labels are named after the numbers of their columns.
 
-    Parameters
-    ----------
-    folder : Path
-    n_visual_words : int, default=2000
-        How many of the last columns are visual words.
-    split : str or None, default=None
-        Which of the ``splits`` is taken, "1" (as None) to "5".
+    The last `n_visual_words` columns are visual words; `split`, "1" (as None) to "5", is one of the ``splits``.
     """
     counts = MirFlickrCounts(folder, n_visual_words)
     labels = map_npy(folder / "labels.npy")
