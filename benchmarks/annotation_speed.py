@@ -14,12 +14,12 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import report
 from pictopic import PictureModel
-from pictopic.corpus.pieces import make_piece
+from pictopic.corpus.chunks import make_chunk
 from pictopic.demo.scenes import write_scenes
 from pictopic.words.extract import Extractor
 
 N_PICTURES = 1000
-_A_PIECE = 32
+_CHUNK = 32
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -32,8 +32,8 @@ def main(arguments: list[str] | None = None) -> None:
         paths = [str(path) for path in (corpus.paths * 3)[:N_PICTURES]]
         extractor = Extractor(corpus.options, corpus.codebook)
         start = time.process_time()
-        for k in range(0, len(paths), _A_PIECE):
-            make_piece(paths[k : k + _A_PIECE], extractor)
+        for k in range(0, len(paths), _CHUNK):
+            make_chunk(paths[k : k + _CHUNK], extractor)
         alone = time.process_time() - start
         start = time.process_time()
         model.annotate(paths)

@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import interleaved, report
 from pictopic import Corpus
-from pictopic.corpus.pieces import make_piece
+from pictopic.corpus.chunks import make_chunk
 from pictopic.corpus.store import SCHEMA, Block, Manifest, write_shards
 from pictopic.words.codebook import _ITERATIONS, Codebook, Drawn, sample_size
 from pictopic.words.extract import PRESETS, Extractor
@@ -204,7 +204,7 @@ def a_picture(data: Path, paths: list[Path]) -> None:
         described = [next(extractor.describe(image))[0] for image in images]
         seconds = interleaved(
             {
-                "all": lambda: make_piece(some, extractor),
+                "all": lambda: make_chunk(some, extractor),
                 "decoding": lambda: [extractor.open(path) for path in some],
                 "SIFT": lambda: [list(extractor.describe(image)) for image in images],
                 "assignment": lambda: [extractor.codebook.predict(descriptors) for descriptors in described],

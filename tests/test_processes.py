@@ -11,7 +11,7 @@ from tests.processes import ended, session, start
 _SLEEPING = """
 import sys, time
 from pathlib import Path
-from pictopic.corpus.pieces import in_processes
+from pictopic.corpus.chunks import in_processes
 
 def sleep(folder, number):
     (Path(folder) / str(number)).touch()
@@ -63,7 +63,7 @@ def test_a_worker_that_never_got_a_task_ends_with_its_parent(tmp_path):
     script.write_text(
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from pictopic.corpus.pieces import in_processes\n"
+        "from pictopic.corpus.chunks import in_processes\n"
         "def sleep(path):\n"
         "    Path(path).touch()\n"
         "    time.sleep(600)\n"

@@ -8,7 +8,6 @@ import pytest
 
 import pictopic
 from pictopic import Checkpoint, Corpus, DeepDocNADE, Run
-from pictopic.corpus import corpus as corpus_module
 from pictopic.storage import Store, cache_folder, is_remote, local
 from pictopic.tasks.pretraining import load_pretrained, pretrain, save_pretrained
 from tests.corpus.conftest import WORDS, photos  # noqa: F401 - a fixture
@@ -105,7 +104,7 @@ def test_an_upload_that_was_cut_off_is_no_corpus_and_goes_on(photos, memory, mon
     monkeypatch.setattr(Store, "put", put)
     with pytest.raises(ValueError, match="is not a corpus"):
         Corpus.open(memory)
-    monkeypatch.setattr(corpus_module.building, "_build", lambda *_, **__: pytest.fail("built twice"))
+    monkeypatch.setattr("pictopic.corpus.build.Build.begin", lambda *_, **__: pytest.fail("built twice"))
     assert len(Corpus.build(photos, memory, **WORDS, resume=True)) == 12
 
 

@@ -57,7 +57,7 @@ MUTATIONS = [
         (("    if sys.platform != \"win32\":", "    if False:"),),
     ),
     Mutation(
-        "tags may be of any number and length", ("hostile", "--files", "2000"), "corpus/listing.py",
+        "tags may be of any number and length", ("hostile", "--files", "2000"), "corpus/sources/listing.py",
         (("        if not (_is_within_limits(tags) and", "        if False and not (_is_within_limits(tags) and"),),
     ),
 ]  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from pictopic import PictureModel
-from pictopic.corpus.keywords import keywords
+from pictopic.corpus.sources.picture_folder import keywords
 from pictopic.tasks.decisions import Decisions
 from tests.cli.commands import run
 from tests.picture_model.conftest import (  # noqa: F401 - fixtures

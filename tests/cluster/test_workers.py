@@ -8,7 +8,7 @@ import pytest
 
 from pictopic import Corpus
 from pictopic.cluster.workers import RayWorkers
-from pictopic.corpus import stages
+from pictopic.corpus import chunks
 from tests.cluster.dying import call_and_die
 from tests.corpus.conftest import WORDS, write_metadata, write_pictures
 from tests.corpus.test_build import contents
@@ -31,7 +31,7 @@ class DyingWorkers(RayWorkers):
 
 @pytest.fixture
 def photos(tmp_path, monkeypatch):
-    monkeypatch.setattr(stages, "PIECE", 4)
+    monkeypatch.setattr(chunks, "CHUNK_SIZE", 4)
     write_metadata(tmp_path / "photos", [*write_pictures(tmp_path / "photos", 30)])
     (tmp_path / "photos" / "7.jpg").write_bytes(b"not a picture")
     return tmp_path / "photos"

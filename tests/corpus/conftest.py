@@ -50,5 +50,5 @@ def corpus(photos, tmp_path):
 def sharded(photos, tmp_path, monkeypatch):
     """The same rows in several shards."""
     monkeypatch.setattr(store, "ROWS_PER_SHARD", 4)
-    monkeypatch.setattr("pictopic.corpus.stages.PIECE", 1)
+    monkeypatch.setattr("pictopic.corpus.chunks.CHUNK_SIZE", 1)
     return Corpus.build(photos, tmp_path / "sharded", **WORDS, split_column="part", features=("cld",))

@@ -10,13 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from PIL import Image
 
 from pictopic import Corpus
-from pictopic.corpus import stages
-from pictopic.corpus.build import read_skipped, write_skipped
+from pictopic.corpus import chunks
+from pictopic.corpus.store import read_skipped
 from pictopic.words.codebook import Codebook
 from tests.corpus.conftest import WORDS, write_metadata, write_pictures
 from tests.words.picture_files import png_header
@@ -27,8 +25,8 @@ def contents(folder):
 
 
 @pytest.fixture
-def small_pieces(monkeypatch):
-    monkeypatch.setattr(stages, "PIECE", 4)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(chunks, "CHUNK_SIZE", 4)
 
 
 def test_counts_are_those_of_each_picture_and_its_tags(photos, tmp_path):
@@ -41,7 +39,7 @@ def test_counts_are_those_of_each_picture_and_its_tags(photos, tmp_path):
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
-def test_the_number_of_processes_does_not_change_a_byte(photos, tmp_path, small_pieces, n_jobs):
+def test_the_number_of_processes_does_not_change_a_byte(photos, tmp_path, small_chunks, n_jobs):
     options = WORDS | {"features": ("cld",)}
     Corpus.build(photos, tmp_path / "one", **options)
     Corpus.build(photos, tmp_path / "several", **options | {"n_jobs": n_jobs})
@@ -56,7 +54,7 @@ class StopError(Exception):
     ("stage", "after"),
     [("looking for visual words", 4), ("learning visual words", 0), ("counting words", 8), ("writing", 4)],
 )
-def test_a_build_that_was_stopped_is_resumed_to_the_same_bytes(photos, tmp_path, small_pieces, stage, after):
+def test_a_build_that_was_stopped_is_resumed_to_the_same_bytes(photos, tmp_path, small_chunks, stage, after):
     def stop(now, done, total):
         if now == stage and done >= after:
             raise StopError
@@ -70,7 +68,7 @@ def test_a_build_that_was_stopped_is_resumed_to_the_same_bytes(photos, tmp_path,
     assert contents(tmp_path / "stopped") == contents(tmp_path / "whole")
 
 
-def test_resuming_does_not_count_again_what_was_counted(photos, tmp_path, small_pieces):
+def test_resuming_does_not_count_again_what_was_counted(photos, tmp_path, small_chunks):
     def stop(now, done, total):
         if now == "counting words" and done >= 8:
             raise StopError
@@ -84,7 +82,7 @@ def test_resuming_does_not_count_again_what_was_counted(photos, tmp_path, small_
     assert not any(stage == "looking for visual words" for stage, _, _ in told)
 
 
-def test_a_piece_that_was_damaged_is_counted_again(photos, tmp_path, small_pieces):
+def test_a_chunk_that_was_damaged_is_counted_again(photos, tmp_path, small_chunks):
     def stop(now, done, total):
         if now == "counting words" and done >= 8:
             raise StopError
@@ -92,8 +90,8 @@ def test_a_piece_that_was_damaged_is_counted_again(photos, tmp_path, small_piece
     Corpus.build(photos, tmp_path / "whole", **WORDS)
     with pytest.raises(StopError):
         Corpus.build(photos, tmp_path / "corpus", **WORDS, progress=stop)
-    piece = next((tmp_path / "corpus" / "building").glob("piece-*.npz"))
-    piece.write_bytes(piece.read_bytes()[:-20])
+    chunk = next((tmp_path / "corpus" / "building").glob("piece-*.npz"))
+    chunk.write_bytes(chunk.read_bytes()[:-20])
     Corpus.build(photos, tmp_path / "corpus", **WORDS, resume=True)
     assert contents(tmp_path / "corpus") == contents(tmp_path / "whole")
 
@@ -341,7 +339,7 @@ def interrupted_build(photos, folder, at):
 
 
 def test_a_folder_that_changed_meanwhile_is_resumed_and_only_what_changed_is_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(stages, "PIECE", 4)
+    monkeypatch.setattr(chunks, "CHUNK_SIZE", 4)
     photos = tmp_path / "photos"
     write_pictures(photos, 40)
     write_pictures(photos / "sub", 8, first=100)
@@ -362,7 +360,7 @@ def test_a_folder_that_changed_meanwhile_is_resumed_and_only_what_changed_is_cou
     np.testing.assert_array_equal(corpus.X[:, : corpus.vocabulary.n_pairs].toarray(), expected)
 
 
-def test_a_picture_that_was_replaced_meanwhile_is_counted_again(tmp_path, small_pieces):
+def test_a_picture_that_was_replaced_meanwhile_is_counted_again(tmp_path, small_chunks):
     photos = tmp_path / "photos"
     write_pictures(photos, 12)
     interrupted_build(photos, tmp_path / "corpus", at=12)
@@ -375,7 +373,7 @@ def test_a_picture_that_was_replaced_meanwhile_is_counted_again(tmp_path, small_
     np.testing.assert_array_equal(corpus.X[[row], : corpus.vocabulary.n_pairs].toarray()[0], expected)
 
 
-def test_a_sub_folder_that_is_deleted_while_it_is_counted_is_skipped(tmp_path, small_pieces):
+def test_a_sub_folder_that_is_deleted_while_it_is_counted_is_skipped(tmp_path, small_chunks):
     photos = tmp_path / "photos"
     write_pictures(photos / "a", 12)
     write_pictures(photos / "b", 12)
@@ -415,31 +413,6 @@ def test_names_that_lead_out_of_the_folder_of_pictures_are_no_paths(photos, tmp_
     paths = Corpus.open(corpus.folder).paths
     assert not any(path.exists() for path in paths[:3])
     assert all(path.exists() for path in paths[3:])
-
-
-# skipped.csv
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.lists(st.tuples(st.text() | st.text('a\r\n",; \0\u2028'), st.text('b\r\n",'))))
-def test_what_was_skipped_is_read_back_as_it_was_written(tmp_path_factory, skipped):
-    path = tmp_path_factory.getbasetemp() / "skipped.csv"
-    write_skipped(path, skipped)
-    assert read_skipped(path) == skipped
-
-
-def test_a_name_that_is_not_utf8_can_be_written_down(tmp_path):
-    write_skipped(tmp_path / "skipped.csv", [("caf\udce9.jpg", "missing")])
-    assert read_skipped(tmp_path / "skipped.csv") == [("caf\\udce9.jpg", "missing")]
-
-
-@pytest.mark.parametrize(
-    "content", [b"\xff\xfe", b"a,b\n1,2\n", b'file_name,reason\n"' + b"x" * 200_000, b"file_name,reason\na\n"]
-)
-def test_a_damaged_list_of_what_was_skipped_is_named(tmp_path, content):
-    (tmp_path / "skipped.csv").write_bytes(content)
-    with pytest.raises(ValueError, match=r"skipped\.csv is damaged"):
-        read_skipped(tmp_path / "skipped.csv")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")

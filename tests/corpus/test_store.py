@@ -4,9 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pictopic import Corpus
-from pictopic.corpus.store import FORMAT_VERSION, SCHEMA, Manifest
+from pictopic.corpus.store import FORMAT_VERSION, SCHEMA, Manifest, read_skipped, write_skipped
 
 
 @pytest.mark.parametrize(
@@ -81,3 +83,28 @@ def test_a_manifest_that_is_no_json_object_is_refused(tmp_path):
         (tmp_path / "corpus.json").write_text(text)
         with pytest.raises(ValueError, match=r"corpus\.json is damaged"):
             Manifest.read(tmp_path)
+
+
+# ---- skipped.csv ----------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.text() | st.text('a\r\n",; \0\u2028'), st.text('b\r\n",'))))
+def test_what_was_skipped_is_read_back_as_it_was_written(tmp_path_factory, skipped):
+    path = tmp_path_factory.getbasetemp() / "skipped.csv"
+    write_skipped(path, skipped)
+    assert read_skipped(path) == skipped
+
+
+def test_a_name_that_is_not_utf8_can_be_written_down(tmp_path):
+    write_skipped(tmp_path / "skipped.csv", [("caf\udce9.jpg", "missing")])
+    assert read_skipped(tmp_path / "skipped.csv") == [("caf\\udce9.jpg", "missing")]
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b"a,b\n1,2\n", b'file_name,reason\n"' + b"x" * 200_000, b"file_name,reason\na\n"]
+)
+def test_a_damaged_list_of_what_was_skipped_is_named(tmp_path, content):
+    (tmp_path / "skipped.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=r"skipped\.csv is damaged"):
+        read_skipped(tmp_path / "skipped.csv")

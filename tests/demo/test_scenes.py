@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
 from sklearn.svm import SVC
 
 from pictopic.corpus.corpus import Corpus
-from pictopic.corpus.source import read_source
+from pictopic.corpus.sources import read_source
 from pictopic.demo import scenes
 from pictopic.demo.scenes import SCENES, TAGS, Scene, draw_scene, write_scenes
 from pictopic.demo.scenes.canvas import Canvas

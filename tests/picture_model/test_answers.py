@@ -209,7 +209,7 @@ def test_a_described_picture_is_explained_in_the_same_way(deep_model):
 
 def test_a_described_picture_is_not_described_again(model, monkeypatch):
     described = model.describe(pattern(201)[0])
-    monkeypatch.setattr("pictopic.tasks.reading.make_piece", None)  # cannot be called
+    monkeypatch.setattr("pictopic.tasks.reading.make_chunk", None)  # cannot be called
     assert len(asked(model, described)) == 6
     assert model.explain(described, "stripes").name == "stripes"
 

@@ -117,7 +117,7 @@ def test_counting_that_was_stopped_goes_on_without_being_asked(folder, tmp_path,
             loaded(folder).update(more, passes=1, folder=work)
     pieces = list((work / "corpus" / "building").glob("piece-*"))
     assert pieces
-    monkeypatch.setattr("pictopic.corpus.stages.count_words", stopped)  # everything is counted
+    monkeypatch.setattr("pictopic.corpus.build.count_words", stopped)  # everything is counted
     assert len(loaded(folder).update(more, passes=1, folder=work).corpus_) == 104
 
 

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from pictopic.corpus.keywords import xmp_keywords
+from pictopic.corpus.sources.picture_folder import xmp_keywords
 from pictopic.server.served_model import picture_id
 from pictopic.tasks.decisions import Decisions
 from tests.server.conftest import check_problem, served

@@ -134,8 +134,8 @@ def test_an_explanation_is_the_models(client, learnt, name):
 def test_a_picture_is_described_once_for_all_that_is_asked(folder, learnt, monkeypatch):
     from pictopic.tasks import reading
 
-    calls, make = [], reading.make_piece
-    monkeypatch.setattr(reading, "make_piece", lambda *own: calls.append(1) or make(*own))
+    calls, make = [], reading.make_chunk
+    monkeypatch.setattr(reading, "make_chunk", lambda *own: calls.append(1) or make(*own))
     own = picture_id(learnt.corpus_.file_names[2])
     with served(folder) as client:
         for _ in range(2):

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pictopic.corpus.keywords import keywords, xmp_keywords
-from pictopic.corpus.source import read_source
+from pictopic.corpus.sources import read_source
+from pictopic.corpus.sources.picture_folder import keywords, xmp_keywords
 from pictopic.tasks import decisions as module
 from pictopic.tasks.decisions import (
     Decision,

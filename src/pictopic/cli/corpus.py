@@ -11,7 +11,7 @@ from pictopic.cli.application import app
 from pictopic.cli.output import CLUSTER, JSON, answer, cluster_workers, misuse, progress_bars
 
 if TYPE_CHECKING:
-    from pictopic.corpus.source import Source
+    from pictopic.corpus.sources import Source
 
 
 @app.command()
@@ -67,7 +67,7 @@ def build(
     """
     from pictopic.cli.jobs import stoppable
     from pictopic.corpus.corpus import Corpus
-    from pictopic.corpus.source import read_source
+    from pictopic.corpus.sources import read_source
     from pictopic.words.extract import WordOptions
     from pictopic.words.tags import TagRules
 
@@ -102,8 +102,7 @@ def build(
 
 def _check_out(out: str, resume: bool) -> None:
     """An error before any picture is looked at, if the corpus could not be written."""
-    from pictopic.corpus.stages import BUILDING
-    from pictopic.corpus.store import MANIFEST
+    from pictopic.corpus.store import BUILDING, MANIFEST
     from pictopic.files import check_place
     from pictopic.storage import is_remote, local
 
@@ -118,7 +117,7 @@ def _check_out(out: str, resume: bool) -> None:
 
 
 def _dry_run(source: Source, options: Any, jobs: int, as_json: bool) -> None:
-    from pictopic.corpus.estimate import estimate
+    from pictopic.corpus.summary import estimate
 
     cost = estimate(source, options, jobs)
     answer(cost.to_dict(), cost.lines(), as_json)

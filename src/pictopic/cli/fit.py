@@ -134,7 +134,7 @@ def _unfinished_source(source: str, folder: Path, columns: dict[str, Any]) -> An
     One picture more or fewer must not lose hours of training.
     """
     from pictopic import Corpus
-    from pictopic.corpus.source import read_source
+    from pictopic.corpus.sources import read_source
     from pictopic.corpus.store import MANIFEST, Manifest
 
     if not (folder / MANIFEST).is_file():

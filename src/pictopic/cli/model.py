@@ -41,7 +41,7 @@ def _load(folder: Path, pictures: Path | None = None) -> PictureModel:
 
 def _list_pictures(paths: list[Path]) -> list[Path]:
     """Return the pictures, and those in the folders."""
-    from pictopic.corpus.image_folder import picture_names
+    from pictopic.corpus.sources.picture_folder import picture_names
 
     pictures: list[Path] = []
     for path in paths:
@@ -60,13 +60,13 @@ def _list_pictures(paths: list[Path]) -> list[Path]:
 
 def _printable_names(paths: list[Path]) -> list[str]:
     """Return names that can be printed, whatever bytes the paths contain."""
-    from pictopic.corpus.listing import printable
+    from pictopic.corpus.sources.listing import printable
 
     return [printable(str(path)) for path in paths]
 
 
 def _try_sidecar(picture: Path, tags: list[str]) -> None:
-    from pictopic.corpus.keywords import write_sidecar
+    from pictopic.corpus.sources.picture_folder import write_sidecar
 
     try:
         write_sidecar(picture, tags)

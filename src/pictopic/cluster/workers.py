@@ -15,7 +15,7 @@ _RETRIES = 5  # of a call whose worker died; a picture that kills each of them m
 
 
 class RayWorkers:
-    """Calls functions on a cluster: `pictopic.corpus.pieces.Workers`.
+    """Calls functions on a cluster: `pictopic.corpus.chunks.Workers`.
 
     A call whose worker dies is made again elsewhere; as a call's answer depends on nothing but its arguments, nothing
     is lost and nothing counted twice.

@@ -1,4 +1,4 @@
-"""A collection of pictures as counts, tags, labels and global features, on disk."""
+"""The corpus that users hold: counts, tags, labels and global features of pictures, on disk."""
 
 from __future__ import annotations
 
@@ -14,38 +14,41 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from pictopic.corpus import build as building
+from pictopic.corpus.build import Progress, Settings, build, is_same, silent
+from pictopic.corpus.chunks import Workers, in_processes
 from pictopic.corpus.edit import EditMixin
-from pictopic.corpus.export import export
 from pictopic.corpus.features_file import read_features
-from pictopic.corpus.pieces import Workers, in_processes
 from pictopic.corpus.readers import CountsInParts, DenseRows, RowReader, RowsInParts
-from pictopic.corpus.source import Source, read_source
-from pictopic.corpus.splits import labels_as_y, rows_by_value, split_rows
-from pictopic.corpus.stages import Progress, Settings, silent
+from pictopic.corpus.sources import Source, read_source
+from pictopic.corpus.splits import labels_as_y, rows_of_parts
 from pictopic.corpus.store import (
-    CODEBOOK,
     MANIFEST,
     SKIPPED,
-    VOCABULARY,
+    Block,
     Manifest,
     Shard,
     damaged,
+    export,
     fetch,
     publish,
+    read_skipped,
 )
 from pictopic.files import is_relative
-from pictopic.storage import Store, cache_folder, is_remote, local, sha256
+from pictopic.storage import Store, cache_folder, is_remote, local
 from pictopic.words.codebook import Codebook
 from pictopic.words.extract import Extractor, WordOptions
 from pictopic.words.tags import TagRules
 from pictopic.words.vocabulary import Vocabulary
 
+_TRIES = 20  # to open a corpus that others are changing
+_ROWS_AT_A_TIME = 1024  # of an export
+_NOT_INSIDE = ".outside-the-folder"
+
 
 class Corpus(EditMixin):
-    """A collection on disk, or some of its rows.
+    """A collection of pictures on disk, or some of its rows.
 
-    Made by `Corpus.build`, opened by `Corpus.open`.  Indexing with a slice, an array of row numbers or a mask gives a
+    `Corpus.build` makes one, `Corpus.open` opens it.  Indexing with a slice, an array of row numbers or a mask gives a
     Corpus of these rows; nothing is copied.
 
     Examples
@@ -90,23 +93,16 @@ class Corpus(EditMixin):
         Parameters
         ----------
         folder : path or URL
-            What is at a URL is copied to this machine's cache folder (PICTOPIC_CACHE), once.
+            A corpus at a URL is copied once to this machine's cache folder (PICTOPIC_CACHE).
         pictures : path, optional
-            Where the pictures are now, if they are no longer where they were.
-
-        Returns
-        -------
-        Corpus
+            Where the pictures are now, if they have moved.
         """
         url = os.fspath(folder) if is_remote(folder) else None
         folder = local(folder) if url is None else fetch(url)
         manifest = Manifest.read(folder)
         for _ in range(_TRIES):
             try:
-                shards = [
-                    Shard(manifest.shard_folder(folder, s), s["n_rows"], manifest.n_words, manifest.n_features)
-                    for s in manifest.shards
-                ]
+                shards = [manifest.open_shard(folder, entry) for entry in manifest.shards]
                 corpus = cls(folder, manifest, shards, pictures=None if pictures is None else Path(pictures), url=url)
                 _ = corpus.vocabulary
             except ValueError:
@@ -117,13 +113,13 @@ class Corpus(EditMixin):
                 newer = Manifest.read(folder)
                 if newer == manifest:
                     break
-            manifest = newer  # somebody has changed the corpus while we read it
+            manifest = newer  # the corpus was changed while we read it
         return corpus
 
     def verified(self) -> Corpus:
-        """The same corpus, after every byte of its shards was checked; long training is worth the time.
+        """Check every byte of the shards, as is worth the time before long training, and return the same corpus.
 
-        A damaged file of a corpus that came from a URL is fetched again; any other is an error that names it.
+        A damaged file of a corpus from a URL is fetched again; any other is an error that names it.
         """
         wrong = damaged(self.folder, self._manifest.shards)
         if not wrong:
@@ -164,33 +160,33 @@ class Corpus(EditMixin):
     ) -> Corpus:
         """Turn a folder of pictures, or another source, into a corpus.
 
-        The result does not depend on the number of processes.  A run that was stopped goes on with ``resume=True``.
+        The result does not depend on the number of processes.  A run that was stopped continues with ``resume=True``.
 
         Parameters
         ----------
         source : path or Source
-            See `pictopic.corpus.source.read_source`.
+            See `pictopic.corpus.sources.read_source`.
         folder : path or URL
-            Of the corpus: made, or empty, or with an unfinished build.  For a URL it is built in this machine's cache
+            Of the corpus: new, or empty, or with an unfinished build.  For a URL it is built in this machine's cache
             folder (PICTOPIC_CACHE) and then uploaded.
         codebook_rows : optional
-            Whose pictures the visual words are learnt from, so that nothing is learnt from test pictures: the name of
-            a split, file names, or numbers (or a mask) of rows as listed in the source.  Default: all.
+            Rows to learn the visual words from, so that nothing is learnt from test pictures: the name of a split, file
+            names, or numbers (or a mask) of rows as listed in the source.  Default: all.
         label_column, tags_column, split_column : str or None
             Columns of the metadata.
         preset : {"scenes", "flickr"}, default="scenes"
             See `pictopic.words.extract.WordOptions`.
         codebook : Codebook, optional
-            One that is there already, instead of learning one.
+            Use this one instead of learning one.
         like : Corpus, optional
-            Another one whose visual words, tags and options (instead of `preset` and `words`) are used, so that a model
-            of the one is a model of the other.
+            Use the visual words, tags and options of this corpus (instead of `preset` and `words`), so that models of
+            the one are models of the other.
         pictures : {"auto", "none"}, default="auto"
             "none": use the tags only.
         tag_rules : TagRules, optional
             Tags to leave out or rename.
         min_tag_count : int, default=1
-            In how many pictures a tag must occur to become a word.
+            Number of pictures in which a tag must occur to become a word.
         max_tags : int or None, default=None
             Only the most frequent tags become words.
         features_file : path, optional
@@ -199,13 +195,13 @@ class Corpus(EditMixin):
         n_jobs : int or None, default=-1
             Processes; -1: one for each core.
         workers : Workers, optional
-            Who does the work, instead of processes of this machine; see `pictopic.cluster`.
+            Use these instead of processes of this machine; see `pictopic.cluster`.
         resume : bool, default=False
-            Go on with an unfinished build.
+            Continue an unfinished build.
         strict : bool, default=False
             A picture that cannot be read is an error, instead of a line in ``skipped.csv``.
         progress : callable, optional
-            Called with a stage's name, how much of it is done and of how much.
+            Called with the name of the stage, how much of it is done and of how much.
         **words
             Changes to the preset: `n_words`, `regions`, `step`, `bin_sizes`, `max_side`, `smooth`, `min_contrast`,
             `features`.
@@ -230,13 +226,13 @@ class Corpus(EditMixin):
             options = replace(options, n_words=len(codebook))
         settings = Settings(options, min_tag_count, max_tags, random_state)
         is_left = url is not None and (folder / MANIFEST).is_file()  # not uploaded to the end, or deleted there
-        if is_left and not (resume and building.is_same(Manifest.read(folder), source, settings)):
+        if is_left and not (resume and is_same(Manifest.read(folder), source, settings)):
             shutil.rmtree(folder)
-        own_features = None
+        extra_features = None
         if features_file is not None:
-            own_features = read_features(features_file, source.rows["file_name"].to_pylist())
-        building.build(
-            source, folder, settings, codebook=codebook, codebook_rows=codebook_rows, own_features=own_features,
+            extra_features = read_features(features_file, source.rows["file_name"].to_pylist())
+        build(
+            source, folder, settings, codebook=codebook, codebook_rows=codebook_rows, extra_features=extra_features,
             vocabulary=None if like is None else like.vocabulary,
             workers=workers or partial(in_processes, n_jobs=n_jobs), resume=resume, strict=strict, progress=progress,
         )  # fmt: skip
@@ -246,7 +242,7 @@ class Corpus(EditMixin):
 
     @property
     def location(self) -> str:
-        """Where it is, for other processes: a URL or an absolute path."""
+        """URL or absolute path, for other processes."""
         return self._url or str(self.folder.absolute())
 
     # ---- rows --------------------------------------------------------------------------------------------------------
@@ -255,12 +251,8 @@ class Corpus(EditMixin):
         return sum(shard["n_rows"] for shard in self._manifest.shards) if self._rows is None else len(self._rows)
 
     def __getitem__(self, rows: slice | np.ndarray | Sequence[int]) -> Corpus:
-        if isinstance(rows, (int, np.integer)):
-            rows = [int(rows)]
         if not isinstance(rows, slice):
-            rows = np.asarray(rows)
-            if rows.size == 0:
-                rows = rows.astype(np.int64)
+            rows = np.atleast_1d(rows) if np.size(rows) else np.zeros(0, np.int64)
         return Corpus(self.folder, self._manifest, self._shards, self.row_numbers[rows], self._pictures, self._url)
 
     @property
@@ -277,15 +269,7 @@ class Corpus(EditMixin):
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """Which column of the counts stands for which word."""
-        stored = Vocabulary.load(self.folder / VOCABULARY)
-        # Words are only ever added, at the end: those beyond the manifest are of a change that was cut off.
-        n_annotations = self._manifest.n_words - stored.n_pairs
-        if not 0 <= n_annotations <= stored.n_annotation_words:
-            raise ValueError(f"{self.folder / VOCABULARY} is damaged: it should have {self._manifest.n_words} words")
-        vocabulary = Vocabulary(stored.n_visual_words, stored.n_regions, stored.annotations[:n_annotations])
-        if vocabulary.sha256 != self._manifest.vocabulary_sha256:
-            raise ValueError(f"{self.folder / VOCABULARY} is damaged: it is not what was written")
-        return vocabulary
+        return self._manifest.read_vocabulary(self.folder)
 
     @property
     def options(self) -> WordOptions | None:
@@ -296,25 +280,18 @@ class Corpus(EditMixin):
     @cached_property
     def codebook(self) -> Codebook | None:
         """The visual words; None if there were no pictures."""
-        path, expected = self.folder / CODEBOOK, self._manifest.codebook_sha256
-        if expected is None:
-            return None
-        if not path.is_file():
-            raise ValueError(f"{path} is missing: take it from a copy, or build the corpus again")
-        if path.stat().st_size > _MAX_CODEBOOK or sha256(path) != expected:
-            raise ValueError(f"{path} is damaged: it is not what was written")
-        return Codebook.load(path)
+        return self._manifest.read_codebook(self.folder)
 
     @property
     def extractor(self) -> Extractor:
-        """What counts the words of other pictures in the same way."""
+        """Counts the words of other pictures in the same way."""
         if self.options is None:
             raise ValueError(f"{self.folder} was not made from pictures: it cannot count a picture's words")
         return Extractor(self.options, self.codebook)
 
     @cached_property
     def counts(self) -> RowReader:
-        """The counts, read from disk row by row: what deep models take when X does not fit into memory."""
+        """The counts, read from disk row by row: for deep models when X does not fit into memory."""
         return CountsInParts([shard.counts for shard in self._shards], self._manifest.n_words, self._rows)
 
     @cached_property
@@ -328,7 +305,7 @@ class Corpus(EditMixin):
 
     @cached_property
     def global_features(self) -> np.ndarray | DenseRows | None:
-        """Global features, read from disk as they are needed; NaN where a picture has none.  None: there are none."""
+        """Global features, read from disk as needed, NaN where a picture has none; None if there are none at all."""
         parts = [shard.features for shard in self._shards if shard.features is not None]
         if not parts:
             return None
@@ -349,38 +326,38 @@ class Corpus(EditMixin):
 
     @cached_property
     def paths(self) -> list[Path]:
-        """Where the pictures are: as when the corpus was built, as seen from where it is now, unless said otherwise.
+        """Paths of the pictures, in the folder given to `open` or else where they were, relative to the corpus.
 
-        A name that leads out of the folder of the pictures, as only a corpus that was tampered with has it, becomes one
-        that does not exist.
+        A name that leads out of the folder, as only a corpus that was tampered with has, becomes one that does not
+        exist.
         """
         shards, here = self._manifest.shards, os.path.realpath(self.folder)
         if self._pictures is not None:
             roots = [self._pictures] * len(shards)
         else:
             roots = [Path(os.path.normpath(os.path.join(here, shard["pictures"] or "."))) for shard in shards]
-        shard_of_row = np.repeat(np.arange(len(shards)), [shard["n_rows"] for shard in shards])
-        shard_of_row = shard_of_row if self._rows is None else shard_of_row[self._rows]
-        return [_path(roots[k], name) for k, name in zip(shard_of_row, self.file_names, strict=True)]
+        shard_of_row = np.repeat(np.arange(len(shards)), [shard["n_rows"] for shard in shards])[self.row_numbers]
+        names = (name if is_relative(name) else _NOT_INSIDE for name in self.file_names)
+        return [roots[k] / name for k, name in zip(shard_of_row, names, strict=True)]
 
     @cached_property
     def tags(self) -> list[list[str]]:
-        """Tags of each picture, also those that are no words of the vocabulary."""
+        """Tags of each picture, including those outside the vocabulary."""
         return [tags or [] for tags in self._column("tags")]
 
     @cached_property
     def splits(self) -> list[str | None]:
-        """Which part of the source's own split each picture is in."""
+        """Part of the source's own split that each picture is in."""
         return self._column("split")
 
     @cached_property
     def label_lists(self) -> list[list[str] | None]:
-        """Labels of each picture; None: not known."""
+        """Labels of each picture, None where they are unknown."""
         return self._column("labels")
 
     @cached_property
     def classes(self) -> list[str]:
-        """All labels of the whole collection, in the order of the alphabet."""
+        """All labels of the whole collection, in alphabetical order."""
         names = pa.concat_tables([shard.table(["labels"]) for shard in self._shards])["labels"]
         return sorted({label for labels in names.to_pylist() for label in labels or ()})
 
@@ -393,8 +370,8 @@ class Corpus(EditMixin):
     def labels(self) -> np.ndarray | None:
         """Labels as estimators take them for y.
 
-        One label a picture: an array of names, None where it is not known.  Several: a matrix of 0 and 1 with a column
-        for each of `classes`, rows of NaN where they are not known.  None: there are no labels.
+        With one label per picture, an array of names, None where it is unknown.  With several, a matrix of 0 and 1 with
+        one column for each of `classes`, and rows of NaN where they are unknown.  None if there are no labels.
         """
         if not self.classes:
             return None
@@ -402,8 +379,8 @@ class Corpus(EditMixin):
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
-        """(file_name, reason) of what could not be used."""
-        return building.read_skipped(self.folder / SKIPPED)
+        """(file_name, reason) of pictures that could not be used."""
+        return read_skipped(self.folder / SKIPPED)
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one Parquet file, for other programs.
@@ -411,7 +388,9 @@ class Corpus(EditMixin):
         The columns are those of `table`, ``word_ids`` and ``word_counts`` (lists) and, if there are any,
         ``global_features`` (lists).
         """
-        export(self, Path(path))
+        starts = range(0, max(1, len(self)), _ROWS_AT_A_TIME)
+        parts = (self[start : start + _ROWS_AT_A_TIME] for start in starts)
+        export(Path(path), (Block(part.X, part.global_features, part.table()) for part in parts))  # type: ignore[arg-type]
 
     # ---- splitting ---------------------------------------------------------------------------------------------------
 
@@ -424,16 +403,16 @@ class Corpus(EditMixin):
         keep_duplicates_together: bool = True,
         random_state: int = 0,
     ) -> dict[str, Corpus]:
-        """Split the collection, by chance or by a column.
+        """Split the collection at random or by a column.
 
         Parameters
         ----------
         test_size : float, optional
             Share of the test part, between 0 and 1.
         by : {"split", "label"}, optional
-            Instead of by chance: a part for each value of the source's split, or for each class.
+            Instead of at random: one part for each value of the source's split, or for each class.
         stratify : bool, default=True
-            The same share of every class (of single labels).
+            The same share of every class, if pictures have single labels.
         keep_duplicates_together : bool, default=True
             Pictures that look almost the same go into the same part.
         random_state : int, default=0
@@ -441,36 +420,7 @@ class Corpus(EditMixin):
         Returns
         -------
         dict of str to Corpus
-            "train" and "test", or the column's values, in the order of the alphabet; rows without one are in none.
+            "train" and "test", or the column's values in alphabetical order; rows without one are in no part.
         """
-        if (test_size is None) == (by is None):
-            raise ValueError("split needs either test_size or by")
-        if by is not None:
-            return self._split_by(by)
-        assert test_size is not None  # noqa: S101
-        hashes = self._column("picture_hash") if keep_duplicates_together else [None] * len(self)
-        labels = [labels[0] if labels else None for labels in self.label_lists]
-        use_labels = stratify and not self.multi_label
-        test = split_rows(test_size, labels if use_labels else None, hashes, random_state)
-        return {"train": self[~test], "test": self[test]}
-
-    def _split_by(self, by: str) -> dict[str, Corpus]:
-        if by not in ("split", "label"):
-            raise ValueError(f"by must be 'split' or 'label', got {by!r}")
-        if by == "label" and self.multi_label:
-            raise ValueError("pictures with several labels cannot be split by label")
-        values = self.splits if by == "split" else [own[0] if own else None for own in self.label_lists]
-        parts = rows_by_value(values)
-        if not parts:
-            raise ValueError(f"no picture of this collection has a {by}" + _SPLIT_HINT * (by == "split"))
-        return {value: self[rows] for value, rows in parts.items()}
-
-
-def _path(root: Path, name: str) -> Path:
-    return root / (name if is_relative(name) else _NOT_INSIDE)
-
-
-_TRIES = 20  # to open a corpus that others are changing
-_MAX_CODEBOOK = 1 << 30  # bytes: more is damage, and hashing it would take minutes
-_NOT_INSIDE = ".outside-the-folder"
-_SPLIT_HINT = "; name its column with split_column when you build"
+        parts = rows_of_parts(self, test_size, by, stratify, keep_duplicates_together, random_state)
+        return {name: self[rows] for name, rows in parts.items()}

@@ -1,7 +1,7 @@
-"""Changing a corpus on disk: adding pictures, removing them, giving them other tags.
+"""Changing a corpus on disk: append, remove and retag pictures.
 
 Every change happens under the corpus' lock and begins by reading the manifest: two processes that change the same
-corpus do so one after the other, and neither loses what the other did.
+corpus do so one after the other, and neither loses the other's change.
 """
 
 from __future__ import annotations
@@ -17,15 +17,13 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from pictopic.corpus.build import finish, read_skipped, refuse_skipped
+from pictopic.corpus.build import Build, Progress, Settings, finish, refuse_skipped, silent
+from pictopic.corpus.chunks import in_processes
 from pictopic.corpus.features_file import read_features
-from pictopic.corpus.pieces import Workers, in_processes
-from pictopic.corpus.source import Source, read_source
-from pictopic.corpus.stages import Build, Progress, Settings, silent
+from pictopic.corpus.sources import Source, read_source
 from pictopic.corpus.store import (
     CODEBOOK,
     SCHEMA,
-    SKIPPED,
     Block,
     Manifest,
     Shard,
@@ -42,7 +40,7 @@ from pictopic.words.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from pictopic.corpus.corpus import Corpus
 
-_CHUNK = 1024  # rows that are read at a time
+_ROWS_AT_A_TIME = 1024
 
 
 class EditMixin:
@@ -69,12 +67,12 @@ class EditMixin:
         Parameters
         ----------
         source : path or Source
-            Pictures of a name that is there already are skipped.
+            Pictures whose name is already there are skipped.
         new_tags : bool, default=False
-            Whether tags that are no words yet become words: columns at the end.  A model that was learnt before takes
-            the columns that it knows.
+            Whether unknown tags become words: columns at the end.  A model that was learnt before uses the columns that
+            it knows.
         features_file : path, optional
-            For a corpus with features of your own.
+            For a corpus with global features of your own.
         n_jobs, resume, strict, progress
             As for `build`.
         **columns
@@ -89,14 +87,34 @@ class EditMixin:
         if not isinstance(source, Source):
             source = read_source(source, **columns)
         with corpus_lock(self.folder):
-            _append(
-                self._as_on_disk(), source, new_tags=new_tags, features_file=features_file,
-                workers=partial(in_processes, n_jobs=n_jobs), resume=resume, strict=strict, progress=progress,
-            )  # fmt: skip
+            corpus, manifest = self._as_on_disk(), Manifest.read(self.folder)
+            if source.counts is not None or source.pictures != (manifest.words is not None):
+                kind = "was made without pictures" if manifest.words is None else "was made from pictures"
+                raise ValueError(f"{corpus.folder} {kind}; the new source is of another kind")
+            known = set(corpus.file_names)
+            repeated = [
+                (name, "already in the corpus") for name in source.rows["file_name"].to_pylist() if name in known
+            ]
+            source = replace(source.without(known), skipped=[*source.skipped, *repeated])
+            refuse_skipped(source.skipped, strict)
+            words = corpus.options or WordOptions()
+            settings = Settings(words, seed=manifest.options["seed"])
+            work = Build(source, corpus.folder, settings, partial(in_processes, n_jobs=n_jobs), progress)
+            work.begin(resume, {"append": True})
+            if source.pictures and corpus.codebook is not None:
+                corpus.codebook.save(work.building / CODEBOOK)
+                work.count()
+            skipped = work.skipped()
+            refuse_skipped(skipped, strict)
+            vocabulary = work.vocabulary(corpus.vocabulary) if new_tags else corpus.vocabulary
+            n_extra = manifest.n_features - (n_features(words.features) if source.pictures else 0)
+            extra_features = _extra_features(features_file, work.names, n_extra)
+            manifest.n_words = len(vocabulary)
+            finish(work, manifest, vocabulary, extra_features, list(dict.fromkeys([*corpus.skipped, *skipped])))
             return self._as_on_disk()
 
     def remove(self, file_names: Sequence[str]) -> Corpus:
-        """Remove pictures from the collection (not their files).
+        """Remove pictures from the collection, but not their files.
 
         Parameters
         ----------
@@ -106,7 +124,7 @@ class EditMixin:
         Returns
         -------
         Corpus
-            Without them.
+            Without these pictures.
         """
         names = {file_names} if isinstance(file_names, str) else set(file_names)
         self._check_whole()
@@ -123,17 +141,17 @@ class EditMixin:
             return self._as_on_disk()
 
     def retag(self, tags: Mapping[str, Sequence[str]]) -> Corpus:
-        """Give pictures other tags; the words of the vocabulary stay as they are.
+        """Replace the tags of pictures; the vocabulary stays as it is.
 
         Parameters
         ----------
         tags : dict of str to sequence of str
-            All tags of each picture to change, by its file name.  A name that is not there is an error.
+            All tags of each picture to change, by file name.  A name that is not there is an error.
 
         Returns
         -------
         Corpus
-            With the same rows; tags that are no words are kept, but not counted.
+            With the same rows; tags outside the vocabulary are kept but not counted.
         """
         new_tags = {name: split_tags(list(row_tags)) for name, row_tags in tags.items()}
         self._check_whole()
@@ -153,7 +171,7 @@ class EditMixin:
             return self._as_on_disk()
 
     def _as_on_disk(self) -> Corpus:
-        """The whole, as it is on disk now."""
+        """The whole corpus as it is on disk now."""
         from pictopic.corpus.corpus import Corpus
 
         return Corpus.open(self.folder)
@@ -171,62 +189,21 @@ def _check_names(corpus: Corpus, names: Set[str]) -> None:
         raise ValueError(f"{unknown[0]!r} is not in the collection")
 
 
-# ---- adding ----------------------------------------------------------------------------------------------------------
-
-
-def _append(
-    corpus: Corpus,
-    source: Source,
-    *,
-    new_tags: bool,
-    features_file: Any,
-    workers: Workers,
-    resume: bool,
-    strict: bool,
-    progress: Progress,
-) -> None:
-    manifest = Manifest.read(corpus.folder)
-    if source.counts is not None or source.pictures != (manifest.words is not None):
-        kind = "was made without pictures" if manifest.words is None else "was made from pictures"
-        raise ValueError(f"{corpus.folder} {kind}; the new source is of another kind")
-    known = set(corpus.file_names)
-    repeated = [(name, "already in the corpus") for name in source.rows["file_name"].to_pylist() if name in known]
-    source = replace(source.without(known), skipped=[*source.skipped, *repeated])
-    refuse_skipped(source.skipped, strict)
-    words = WordOptions() if manifest.words is None else WordOptions.from_dict(manifest.words)
-    work = Build(source, corpus.folder, Settings(words, seed=manifest.options["seed"]), workers, progress)
-    work.plan(resume, {"append": True})
-    if source.pictures and corpus.codebook is not None:
-        corpus.codebook.save(work.building / CODEBOOK)
-        work.count()
-    skipped = work.skipped()
-    refuse_skipped(skipped, strict)
-    vocabulary = work.vocabulary(corpus.vocabulary, extend=new_tags)
-    own_features = _appended_features(work, manifest.n_features, features_file)
-    manifest.n_words = len(vocabulary)
-    already_skipped = read_skipped(corpus.folder / SKIPPED)
-    finish(work, manifest, vocabulary, own_features, list(dict.fromkeys([*already_skipped, *skipped])))
-
-
-def _appended_features(work: Build, n_wanted: int, features_file: Any) -> np.ndarray | None:
-    """The user's features of new rows: as many as the corpus has beside the computed ones, missing without a file."""
-    n_own = n_wanted - (n_features(work.settings.words.features) if work.source.pictures else 0)
+def _extra_features(features_file: Any, names: list[str], n_extra: int) -> np.ndarray | None:
+    """The user's own features of new rows, as many as the corpus has; missing without a file."""
     if features_file is None:
-        return np.full((len(work.names), n_own), np.nan, np.float32) if n_own else None
-    features = read_features(features_file, work.names)
-    if features.shape[1] != n_own:
-        raise ValueError(f"{features_file} has {features.shape[1]} features, but the corpus has {n_own}")
+        return np.full((len(names), n_extra), np.nan, np.float32) if n_extra else None
+    features = read_features(features_file, names)
+    if features.shape[1] != n_extra:
+        raise ValueError(f"{features_file} has {features.shape[1]} features, but the corpus has {n_extra}")
     return features
-
-
-# ---- rewriting shards ------------------------------------------------------------------------------------------------
 
 
 def _retagged(block: Block, tags: Mapping[str, list[str]], vocabulary: Vocabulary) -> Block:
     before = [row_tags or [] for row_tags in block.rows["tags"].to_pylist()]
     names = block.rows["file_name"].to_pylist()
     after = [tags.get(name, row_tags) for name, row_tags in zip(names, before, strict=True)]
-    # What changes, and nothing else: counts that came with a source need not be those of its tags.
+    # Only what changes: counts that came with a source need not be those of its tags.
     visual, annotation = block.counts[:, : vocabulary.n_pairs], block.counts[:, vocabulary.n_pairs :]
     annotation = sparse.csr_array(annotation + vocabulary.count_tags(after) - vocabulary.count_tags(before))
     annotation.data = np.maximum(annotation.data, 0)
@@ -238,20 +215,17 @@ def _retagged(block: Block, tags: Mapping[str, list[str]], vocabulary: Vocabular
 
 
 def _rewrite(corpus: Corpus, change: Callable[[Shard], Iterator[Block] | None]) -> None:
-    """Write what `change` makes of each shard to new ones; None: the shard stays.  The manifest comes last."""
+    """Replace each shard by what `change` makes of it (None: it stays), then write the manifest."""
     manifest, shards = Manifest.read(corpus.folder), []
     for entry in manifest.shards:
-        shard = Shard(
-            manifest.shard_folder(corpus.folder, entry), entry["n_rows"], manifest.n_words, manifest.n_features
-        )
-        changed = change(shard)
-        if changed is None:
+        blocks = change(manifest.open_shard(corpus.folder, entry))
+        if blocks is None:
             shards.append(entry)
         else:
-            # What is written gets new hashes: damage would not be found any more.
+            # What is written gets new hashes: damage would go unnoticed from then on.
             if wrong := damaged(corpus.folder, [entry]):
                 raise ValueError(f"{corpus.folder / wrong[0]} is damaged: it is not what was written")
-            written = write_shards(corpus.folder, manifest, changed)
+            written = write_shards(corpus.folder, manifest, blocks)
             shards += [new | {"pictures": entry["pictures"]} for new in written]
     if shards == manifest.shards:
         return
@@ -262,8 +236,8 @@ def _rewrite(corpus: Corpus, change: Callable[[Shard], Iterator[Block] | None]) 
 
 def _blocks(shard: Shard, rows: np.ndarray, n_words: int) -> Iterator[Block]:
     table = shard.table()
-    for start in range(0, len(rows), _CHUNK):
-        chunk = rows[start : start + _CHUNK]
-        counts = shard.counts[chunk]
-        counts.resize(len(chunk), n_words)
-        yield Block(counts, None if shard.features is None else shard.features[chunk], table.take(chunk))
+    for start in range(0, len(rows), _ROWS_AT_A_TIME):
+        block_rows = rows[start : start + _ROWS_AT_A_TIME]
+        counts = shard.counts[block_rows]
+        counts.resize(len(block_rows), n_words)
+        yield Block(counts, None if shard.features is None else shard.features[block_rows], table.take(block_rows))

@@ -1,4 +1,4 @@
-"""Features of whole pictures that were computed elsewhere, joined by file name."""
+"""Global features that were computed elsewhere, joined to pictures by file name."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pictopic.corpus.metadata import TextLines, list_columns
-from pictopic.corpus.npy import map_npy
+from pictopic.corpus.readers import map_npy
+from pictopic.corpus.sources.metadata import TextLines, list_columns
 
+_TEXT = (pa.string(), pa.large_string(), pa.string_view())
 _BATCH = 1 << 14  # rows
 _CELLS = 1 << 22  # in the rows that are read at once, if there are many columns
 _MAX_FEATURES = 1 << 16  # per picture: all are in memory
 
 
 def read_features(path: str | os.PathLike[str], file_names: Sequence[str]) -> np.ndarray:
-    """Read features and put them into the order of pictures.
+    """Read features and bring them into the order of pictures.
 
     Parameters
     ----------
     path : path
-        A ``.parquet`` file with the column ``file_name`` and a column a feature or one column of lists; or a ``.npy``
-        array with a row a picture: in the order of `file_names`, or of the file names in a text file beside it
-        (``features.txt`` for ``features.npy``, a name a line).
+        A ``.parquet`` file with the column ``file_name`` and one column per feature or one column of lists; or a
+        ``.npy`` array with one row per picture: in the order of `file_names`, or of the file names in a text file
+        beside it (``features.txt`` for ``features.npy``, one name per line).
     file_names : sequence of str
         The pictures.
 
@@ -64,19 +65,21 @@ def read_features(path: str | os.PathLike[str], file_names: Sequence[str]) -> np
 
 
 def _joined(blocks: Iterable[tuple[Sequence[str | None], np.ndarray]], names: Sequence[str], path: Path) -> np.ndarray:
-    places = {name: i for i, name in enumerate(names)}
+    places: dict[str | None, int] = {name: i for i, name in enumerate(names)}
     joined: np.ndarray | None = None
-    done = np.zeros(len(names), bool)
+    has_features = np.zeros(len(names), bool)
     for block_names, block in blocks:
         if joined is None:
             joined = np.full((len(names), block.shape[1]), np.nan, np.float32)
-        here = [(k, places[name]) for k, name in enumerate(block_names) if name in places]
-        for k, place in here:
-            if done[place]:
-                raise ValueError(f"{path} has {block_names[k]!r} twice")
-            done[place] = True
-            joined[place] = block[k]
-    if joined is None or not done.any():
+        for row, name in zip(block, block_names, strict=True):
+            place = places.get(name)
+            if place is None:
+                continue
+            if has_features[place]:
+                raise ValueError(f"{path} has {name!r} twice")
+            has_features[place] = True
+            joined[place] = row
+    if joined is None or not has_features.any():
         raise ValueError(f"{path} has features of none of the {len(names)} pictures, such as {list(names[:1])}")
     return joined
 
@@ -86,17 +89,17 @@ def _read_array(path: Path, file_names: Sequence[str]) -> np.ndarray:
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(f"{path} must hold an array of numbers with two dimensions")
     _check_features(array.shape[1], path)
-    beside = path.with_suffix(".txt")
-    if not beside.is_file():
+    name_file = path.with_suffix(".txt")
+    if not name_file.is_file():
         if len(array) != len(file_names):
             raise ValueError(
                 f"{path} has {len(array)} rows for {len(file_names)} pictures; "
-                f"put their names into {beside.name} beside it, a name a line"
+                f"put their names into {name_file.name} beside it, a name a line"
             )
         return _float32(array, path, 0)
-    names = [line.rstrip("\r\n") for line in TextLines(beside)]
+    names = [line.rstrip("\r\n") for line in TextLines(name_file)]
     if len(names) != len(array):
-        raise ValueError(f"{beside} has {len(names)} names, but {path.name} has {len(array)} rows")
+        raise ValueError(f"{name_file} has {len(names)} names, but {path.name} has {len(array)} rows")
     blocks = ((names[i : i + _BATCH], _float32(array[i : i + _BATCH], path, i)) for i in range(0, len(array), _BATCH))
     return _joined(blocks, file_names, path)
 
@@ -107,7 +110,7 @@ def _parquet_blocks(path: Path) -> Iterator[tuple[list[str | None], np.ndarray]]
             columns = _feature_columns(file.schema_arrow, path)
             n_rows, n_features = 0, None
             _check_features(len(columns), path)
-            # How long lists are is known only when they are in memory.
+            # The length of lists is known only when they are in memory.
             is_list = _is_list(file.schema_arrow.field(columns[0]).type)
             n_at_once = _CELLS // (_MAX_FEATURES if is_list else len(columns))
             for batch in file.iter_batches(batch_size=min(_BATCH, n_at_once), columns=["file_name", *columns]):
@@ -125,7 +128,7 @@ def _feature_columns(schema: pa.Schema, path: Path) -> list[str]:
     if twice is not None:
         raise ValueError(f"{path}: there are two columns {twice!r}")
     kind = schema.field("file_name").type
-    if not _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
+    if (kind.value_type if pa.types.is_dictionary(kind) else kind) not in _TEXT:
         raise ValueError(f"{path}: the column 'file_name' must be text, not {kind}")
     others = [field for field in schema if field.name != "file_name"]
     numbers = [field.name for field in others if _is_number(field.type)]
@@ -135,10 +138,6 @@ def _feature_columns(schema: pa.Schema, path: Path) -> list[str]:
     if lists or not numbers:
         raise ValueError(f"{path} needs columns of numbers or one column of lists, not {list_columns(schema.names)}")
     return numbers
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -155,7 +154,7 @@ def _block(batch: pa.RecordBatch, columns: list[str], path: Path, start: int, n_
         cells = [batch.column(name).cast(pa.float64(), safe=False) for name in columns]
         return np.stack([cell.to_numpy(zero_copy_only=False) for cell in cells], axis=1)
     lists = batch.column(columns[0])
-    # Before they are Python objects: a file of kilobytes can have millions in each row.
+    # Before they become Python objects: a file of kilobytes can have millions in each row.
     _check_features(pc.max(pc.list_value_length(lists)).as_py() or 0, path)
     rows = lists.to_pylist()
     if n_features is None:
@@ -175,7 +174,7 @@ def _check_features(n_features: int, path: Path) -> None:
 
 
 def _float32(block: np.ndarray, path: Path, start: int) -> np.ndarray:
-    with np.errstate(over="ignore"):  # found below
+    with np.errstate(over="ignore"):  # reported below
         numbers = np.array(block, np.float32)
     infinite = np.isinf(numbers).any(axis=1)
     if infinite.any():

@@ -1,4 +1,4 @@
-"""Rows: the one container of documents that estimators and tasks read from."""
+"""Rows: the container of documents that estimators and tasks read from."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class Rows:
-    """Documents: their words, global features and labels, read from memory or disk when they are needed.
+    """Documents: their words, global features and labels, read from memory or disk as needed.
 
-    All estimators take one as X.  A selection of rows is a list of numbers: nothing is copied.
+    All estimators accept them as X.  A selection of rows is a list of numbers: nothing is copied.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ class Rows:
     global_features : {array-like, DenseRows} of shape (n_documents, n_features), optional
         NaN where a picture has none.
     labels : sequence of length n_documents, optional
-        As estimators take y; or anything else with one entry per document that an array of numbers selects from.
+        As estimators take y, or anything else with one entry per document that can be indexed by an array of numbers.
     n_annotation_words : int, default=0
-        So many of the last columns are annotation words (tags).
+        Number of last columns that are annotation words (tags).
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Rows:
     ([[True], [False]], [[1, 1, 0], [0, 3, 0]])
     """
 
-    CHUNK = 512  # rows that are read at a time
+    CHUNK = 512  # rows
 
     def __init__(self, counts: Any, global_features: Any = None, labels: Any = None, *, n_annotation_words: int = 0):
         self._counts = counts if isinstance(counts, RowReader) else check_counts(sparse.csr_array(counts), "Rows")
@@ -73,7 +73,7 @@ class Rows:
 
     @property
     def numbers(self) -> np.ndarray:
-        """Numbers of these rows in the whole."""
+        """Numbers of these rows among all rows."""
         return np.arange(self._counts.shape[0]) if self._numbers is None else self._numbers
 
     @property
@@ -97,11 +97,11 @@ class Rows:
         return self._labels if self._labels is None or self._numbers is None else self._labels[self._numbers]
 
     def with_labels(self, labels: Any) -> Rows:
-        """The same rows with other labels, one for each."""
+        """The same rows with other labels, one per row."""
         return self._as_a_whole()._changed(_labels=self._of_length("labels", labels))
 
     def with_features(self, global_features: Any) -> Rows:
-        """The same rows with other global features, a row for each."""
+        """The same rows with other global features, one row each."""
         features = self._of_length("global_features", _check_features(global_features))
         return self._as_a_whole()._changed(_features=features)
 
@@ -115,7 +115,7 @@ class Rows:
         return Rows(self.read(), self.read_features(), self.labels, n_annotation_words=n)
 
     def _as_a_whole(self) -> Rows:
-        """The selected rows as all there are, so that something else can be given to them."""
+        """The selected rows as a whole, so that columns can be replaced."""
         numbers = self._numbers
         if numbers is None:
             return self
@@ -135,23 +135,23 @@ class Rows:
         return values
 
     def without_tags(self) -> Rows:
-        """The same pictures as one would meet them: without tags; but if there are only tags, with them."""
+        """The same pictures without tags, as new ones come; rows that have only tags keep them."""
         return self._changed(_is_without_tags=self.n_visual > 0)
 
     def has_tag(self) -> np.ndarray:
-        """Which tags each picture has, (n, n_annotation_words)."""
+        """Which tags each picture has, of shape (n, n_annotation_words)."""
         X = self._changed(_is_without_tags=False).read()
         return np.asarray(X[:, self.n_visual :].toarray() > 0)
 
     def word_counts(self) -> np.ndarray:
-        """How often each word occurs, (n_words,)."""
+        """How often each word occurs, of shape (n_words,)."""
         total = np.zeros(self.shape[1], np.int64)
         for chunk in self.chunks():
             total += np.asarray(self.read(chunk).sum(axis=0, dtype=np.int64))
         return total
 
     def read(self, batch: np.ndarray | slice = slice(None)) -> sparse.csr_array:
-        """Counts of the rows with these places among the selected ones, by default of all."""
+        """Counts of the rows at these positions of the selection, by default of all."""
         is_whole = self._numbers is None and isinstance(batch, slice) and batch == slice(None)
         if is_whole and not isinstance(self._counts, RowReader):
             X = self._counts
@@ -199,19 +199,9 @@ def _first_columns(X: sparse.csr_array, n_columns: int) -> sparse.csr_array:
 
 
 def check_counts(X: sparse.csr_array, name: str) -> sparse.csr_array:
-    """Counts as int32, or a ValueError that names the first wrong entry.
+    """Counts as int32 with sorted columns and without stored zeros; X itself if it is like that already.
 
-    Parameters
-    ----------
-    X : csr_array of shape (n_documents, n_words)
-        Whole numbers from 0 on, of any numeric type.
-    name : str
-        Whose input it is.
-
-    Returns
-    -------
-    csr_array
-        Columns sorted, no zeros stored; X itself, if it is like that already.
+    A ValueError names the first entry that is not a whole number from 0 on; `name` is that of the estimator.
     """
     if X.dtype != np.int32 or not X.has_canonical_format or not X.data.all():
         X = X.copy()

@@ -31,9 +31,9 @@ class Sample(NamedTuple):
 
 
 def load_sample(n_pictures: int = 1200, random_state: int | np.random.RandomState | None = 0) -> Sample:
-    """Make up pictures' tags: for each picture a scene, and 3 to 9 of its tags, the first ones oftener.
+    """Make up tags of pictures: for each picture a scene, and 3 to 9 of its tags, the first ones more often.
 
-    One tag in ten is of no particular scene, as people tag.
+    One tag in ten is from any scene, as people tag.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def load_sample(n_pictures: int = 1200, random_state: int | np.random.RandomStat
     pictures, labels = [], []
     for scene in rng.choice(list(scenes), n_pictures):
         n_tags = rng.randint(3, 10)
-        own = rng.choice(scenes[scene], n_tags, replace=False, p=weights / weights.sum())
-        pictures.append([rng.choice(all_tags) if rng.uniform() < 0.1 else tag for tag in own])
+        tags = rng.choice(scenes[scene], n_tags, replace=False, p=weights / weights.sum())
+        pictures.append([rng.choice(all_tags) if rng.uniform() < 0.1 else tag for tag in tags])
         labels.append(scene)
     vocabulary = Vocabulary.from_tags(pictures, min_count=1)
     return Sample(vocabulary.count_tags(pictures), np.array(labels), vocabulary)

@@ -1,34 +1,54 @@
-"""Labels of rows, and which rows go where."""
+"""Splits of a corpus into parts, and labels as y."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pictopic.words.duplicates import groups
 
+if TYPE_CHECKING:
+    from pictopic.corpus.corpus import Corpus
+
+
+def rows_of_parts(
+    corpus: Corpus,
+    test_size: float | None,
+    by: str | None,
+    stratify: bool,
+    keep_duplicates_together: bool,
+    random_state: int,
+) -> dict[str, np.ndarray]:
+    """Rows of each part, as a mask or as numbers; see `Corpus.split`."""
+    if (test_size is None) == (by is None):
+        raise ValueError("split needs either test_size or by")
+    labels = [row_labels[0] if row_labels else None for row_labels in corpus.label_lists]
+    if test_size is not None:
+        n = len(corpus)
+        hashes = corpus.table(["picture_hash"])["picture_hash"].to_pylist() if keep_duplicates_together else [None] * n
+        use_labels = stratify and not corpus.multi_label
+        is_test = split_rows(test_size, labels if use_labels else None, hashes, random_state)
+        return {"train": ~is_test, "test": is_test}
+    if by not in ("split", "label"):
+        raise ValueError(f"by must be 'split' or 'label', got {by!r}")
+    if by == "label" and corpus.multi_label:
+        raise ValueError("pictures with several labels cannot be split by label")
+    parts = rows_by_value(corpus.splits if by == "split" else labels)
+    if not parts:
+        hint = "; name its column with split_column when you build" if by == "split" else ""
+        raise ValueError(f"no picture of this collection has a {by}{hint}")
+    return parts
+
 
 def split_rows(
     test_size: float, labels: Sequence[str | None] | None, hashes: Sequence[int | None], seed: int
 ) -> np.ndarray:
-    """Choose a test part: the same share of every class, near-duplicates on one side.
+    """Choose a test part with the same share of every class (unless `labels` is None); a mask of its rows.
 
-    Parameters
-    ----------
-    test_size : float
-        Between 0 and 1.
-    labels : sequence of str or None, or None
-        None: not stratified.
-    hashes : sequence of int or None
-        Fingerprints of the pictures (`perceptual_hash`); None: like no other.
-    seed : int
-
-    Returns
-    -------
-    bool array
-        Whether a row is in the test part.
+    Near-duplicates, of which the `hashes` tell (`perceptual_hash`; None: unlike any other), stay together.
 
     Examples
     --------
@@ -40,17 +60,17 @@ def split_rows(
         raise ValueError(f"test_size must be between 0 and 1, got {test_size}")
     n = len(hashes)
     strata = ["" for _ in range(n)] if labels is None else [str(label) for label in labels]
-    wanted = {name: round(test_size * count) for name, count in Counter(strata).items()}
-    test = np.zeros(n, bool)
+    remaining = {name: round(test_size * count) for name, count in Counter(strata).items()}
+    is_test = np.zeros(n, bool)
     bundles = _bundles(hashes)
     for k in np.random.default_rng(seed).permutation(len(bundles)):
-        own = Counter(strata[row] for row in bundles[k])
-        # A bundle goes into the test part if that part still wants most of it.
-        if 2 * sum(min(count, wanted[name]) for name, count in own.items()) > len(bundles[k]):
-            test[bundles[k]] = True
-            for name, count in own.items():
-                wanted[name] = max(0, wanted[name] - count)
-    return test
+        n_of_class = Counter(strata[row] for row in bundles[k])
+        # A bundle goes into the test part if that part still needs most of it.
+        if 2 * sum(min(count, remaining[name]) for name, count in n_of_class.items()) > len(bundles[k]):
+            is_test[bundles[k]] = True
+            for name, count in n_of_class.items():
+                remaining[name] = max(0, remaining[name] - count)
+    return is_test
 
 
 def _bundles(hashes: Sequence[int | None]) -> list[np.ndarray]:
@@ -64,7 +84,7 @@ def _bundles(hashes: Sequence[int | None]) -> list[np.ndarray]:
 
 
 def rows_by_value(values: Sequence[str | None]) -> dict[str, np.ndarray]:
-    """Numbers of the rows with each value, in the order of the alphabet.
+    """Numbers of the rows with each value, values in alphabetical order.
 
     Examples
     --------
@@ -73,11 +93,11 @@ def rows_by_value(values: Sequence[str | None]) -> dict[str, np.ndarray]:
     {'test': [1], 'train': [0, 3]}
     """
     array = np.array(values, dtype=object)
-    return {value: np.flatnonzero(array == value) for value in sorted({own for own in values if own is not None})}
+    return {value: np.flatnonzero(array == value) for value in sorted({value for value in values if value is not None})}
 
 
 def labels_as_y(labels: Sequence[list[str] | None], classes: Sequence[str], several: bool) -> np.ndarray:
-    """Labels as estimators take them for y: names, or a matrix of 0 and 1; None or NaN where they are not known.
+    """Labels as estimators take them for y: names, or a matrix of 0 and 1; None or NaN where they are unknown.
 
     Examples
     --------
@@ -86,12 +106,12 @@ def labels_as_y(labels: Sequence[list[str] | None], classes: Sequence[str], seve
     [[0, 1], [1, 1]]
     """
     if not several:
-        return np.array([own[0] if own else None for own in labels], dtype=object)
+        return np.array([row_labels[0] if row_labels else None for row_labels in labels], dtype=object)
     column = {name: k for k, name in enumerate(classes)}
     y = np.zeros((len(labels), len(column)))
-    for row, own in zip(y, labels, strict=True):
-        if own is None:
+    for row, row_labels in zip(y, labels, strict=True):
+        if row_labels is None:
             row[:] = np.nan
         else:
-            row[[column[label] for label in own]] = 1
+            row[[column[label] for label in row_labels]] = 1
     return y if np.isnan(y).any() else y.astype(np.int64)

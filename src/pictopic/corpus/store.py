@@ -1,19 +1,21 @@
-"""A corpus on disk: shards of arrays, a table of pictures beside each, and one small file that lists them.
+"""A corpus on disk: shards of arrays, a table of pictures beside each, and a manifest that lists them.
 
-``corpus.json`` is written last and by a rename: whoever opens the folder sees all of a change, or nothing of it.  A
-shard's name is the hash of what is in it, so that a name always stands for the same rows.
+``corpus.json`` is written last and by a rename: whoever opens the folder sees all of a change or nothing of it.  A
+shard's name is the hash of its contents, so that a name always stands for the same rows.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,15 +24,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy import sparse
 
-from pictopic.corpus.npy import NpyWriter
-from pictopic.corpus.readers import CountsOnDisk, MappedRows, map_rows
-from pictopic.files import check_regular, is_inside, lock, read_json, sync_folder, sync_tree, write_text
+from pictopic.corpus.readers import CountsOnDisk, MappedRows, NpyWriter, map_rows
+from pictopic.files import (
+    check_regular,
+    csv_text,
+    is_inside,
+    lock,
+    read_json,
+    sync_file,
+    sync_folder,
+    sync_tree,
+    write_bytes,
+    write_text,
+)
 from pictopic.storage import Store, cache_folder, sha256
+from pictopic.words.codebook import Codebook
+from pictopic.words.vocabulary import Vocabulary
 
 FORMAT_VERSION = 2
 MANIFEST, VOCABULARY, CODEBOOK, SKIPPED, SHARDS = (
     "corpus.json", "vocabulary.json", "codebook.safetensors", "skipped.csv", "shards",
 )  # fmt: skip
+BUILDING = "building"  # folder of an unfinished build
 ROWS_PER_SHARD = 16_384
 _SHARD_NAME = re.compile(r"[0-9a-f]{16}")
 _SHARD_FILES = frozenset({"counts.json", "counts.npy", "indices.npy", "indptr.npy", "features.npy", "rows.parquet"})
@@ -38,6 +53,7 @@ _WRITING = ".writing"  # of a shard that is not finished
 _MAX_WORDS, _MAX_FEATURES = 2**31 - 1, 10**7
 _ENCODINGS = frozenset({"PLAIN", "RLE", "BIT_PACKED"})  # the latter two: of how lists are nested
 _MAX_TABLE = 2 << 30  # bytes of a shard's rows
+_MAX_CODEBOOK = 1 << 30  # bytes: more is damage, and hashing it would take minutes
 
 SCHEMA = pa.schema([
     ("file_name", pa.string()),
@@ -51,7 +67,7 @@ SCHEMA = pa.schema([
 
 
 class Block(NamedTuple):
-    """Some pictures on their way to the disk."""
+    """Some pictures that are to be written."""
 
     counts: sparse.csr_array
     features: np.ndarray | None
@@ -81,7 +97,7 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """The state of the corpus in a folder; a ValueError if anything in it is not as `write` writes it."""
+        """Read the state of the corpus in a folder; a ValueError if anything in it is not as `write` writes it."""
         path = folder / MANIFEST
         if not path.is_file():
             hint = "" if folder.is_dir() else " (there is no such folder)"
@@ -98,11 +114,34 @@ class Manifest:
             raise ValueError(f"{path} is damaged: {wrong[0]!r} is missing or wrong")
         return cls(**content)
 
-    def shard_folder(self, folder: Path, shard: dict[str, Any]) -> Path:
-        """Where a shard is; a ValueError if a link leads out of the corpus' folder."""
+    def open_shard(self, folder: Path, shard: dict[str, Any]) -> Shard:
+        """Open one of the listed shards; a ValueError if a link leads out of the corpus' folder."""
         if not is_inside(folder, f"{SHARDS}/{shard['name']}"):
             raise ValueError(f"{folder} is damaged: {SHARDS}/{shard['name']} is outside of it")
-        return folder / SHARDS / shard["name"]
+        return Shard(folder / SHARDS / shard["name"], shard["n_rows"], self.n_words, self.n_features)
+
+    def read_vocabulary(self, folder: Path) -> Vocabulary:
+        """The words of the corpus in a folder; a ValueError if they are not those that were written."""
+        stored = Vocabulary.load(folder / VOCABULARY)
+        # Words are only ever added, at the end: those beyond the manifest are of a change that was cut off.
+        n_annotations = self.n_words - stored.n_pairs
+        if not 0 <= n_annotations <= stored.n_annotation_words:
+            raise ValueError(f"{folder / VOCABULARY} is damaged: it should have {self.n_words} words")
+        vocabulary = Vocabulary(stored.n_visual_words, stored.n_regions, stored.annotations[:n_annotations])
+        if vocabulary.sha256 != self.vocabulary_sha256:
+            raise ValueError(f"{folder / VOCABULARY} is damaged: it is not what was written")
+        return vocabulary
+
+    def read_codebook(self, folder: Path) -> Codebook | None:
+        """The codebook of the corpus in a folder, or None; a ValueError if it is not the one that was written."""
+        path = folder / CODEBOOK
+        if self.codebook_sha256 is None:
+            return None
+        if not path.is_file():
+            raise ValueError(f"{path} is missing: take it from a copy, or build the corpus again")
+        if path.stat().st_size > _MAX_CODEBOOK or sha256(path) != self.codebook_sha256:
+            raise ValueError(f"{path} is damaged: it is not what was written")
+        return Codebook.load(path)
 
 
 def _is_int(value: Any, most: int) -> bool:
@@ -147,28 +186,17 @@ def corpus_lock(folder: Path) -> AbstractContextManager[None]:
 
 
 def write_shards(folder: Path, manifest: Manifest, blocks: Iterable[Block]) -> list[dict[str, Any]]:
-    """Write blocks of pictures to new shards, which are on the disk when this returns.
+    """Write blocks of pictures, one at a time, to new shards; return their entries for `Manifest.shards`.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the corpus; the caller holds its lock.
-    manifest : Manifest
-        For the numbers of words and features; the shards it lists stay as they are.
-    blocks : iterable of Block
-        Held in memory one at a time.
-
-    Returns
-    -------
-    list of dict
-        For `Manifest.shards`.
+    The shards are synced to disk when this returns; those that the manifest lists stay as they are.  The caller holds
+    the lock of the corpus.
     """
     written = []
-    waiting = _NonEmpty(blocks)
+    remaining = (block for block in blocks if block.counts.shape[0])
     temporary = folder / SHARDS / _WRITING
-    while waiting:
+    for first in remaining:
         shutil.rmtree(temporary, ignore_errors=True)  # of a run that was killed
-        n_rows = _write_shard(temporary, waiting, manifest.n_words, manifest.n_features)
+        n_rows = _write_shard(temporary, chain([first], remaining), manifest.n_words, manifest.n_features)
         digests = {path.name: sha256(path) for path in sorted(temporary.iterdir())}
         name = hashlib.sha256(json.dumps(digests).encode()).hexdigest()[:16]  # unique, as the names of pictures are
         sync_tree(temporary)
@@ -186,7 +214,7 @@ def write_shards(folder: Path, manifest: Manifest, blocks: Iterable[Block]) -> l
 def sweep(folder: Path, manifest: Manifest) -> None:
     """Remove the shards that the manifest does not list, and what killed processes have left.
 
-    Only what has a name of our own form, inside the corpus' folder, is ever removed.
+    Only files and folders with names of our own form, inside the corpus' folder, are removed.
     """
     listed = {shard["name"] for shard in manifest.shards}
     if (folder / SHARDS).is_dir() and is_inside(folder, SHARDS):
@@ -198,24 +226,8 @@ def sweep(folder: Path, manifest: Manifest) -> None:
             path.unlink()
 
 
-class _NonEmpty:
-    """An iterator that knows whether there is more."""
-
-    def __init__(self, blocks: Iterable[Block]):
-        self._blocks = (block for block in blocks if block.counts.shape[0])
-        self._next = next(self._blocks, None)
-
-    def __bool__(self) -> bool:
-        return self._next is not None
-
-    def take(self) -> Block:
-        """The next block."""
-        found, self._next = self._next, next(self._blocks, None)
-        assert found is not None  # noqa: S101 - the caller asked before
-        return found
-
-
-def _write_shard(folder: Path, blocks: _NonEmpty, n_words: int, n_features: int) -> int:
+def _write_shard(folder: Path, blocks: Iterator[Block], n_words: int, n_features: int) -> int:
+    """Write blocks until there are enough rows; return how many there are."""
     folder.mkdir(parents=True)
     with (
         NpyWriter(folder / "features.npy", "<f4", columns=n_features) as features,
@@ -224,19 +236,20 @@ def _write_shard(folder: Path, blocks: _NonEmpty, n_words: int, n_features: int)
 
         def counts() -> Iterator[sparse.csr_array]:
             n_rows = 0
-            while blocks and n_rows < ROWS_PER_SHARD:
-                block = blocks.take()
+            for block in blocks:
                 n_rows += block.counts.shape[0]
                 if n_features:
                     features.append(block.features)
                 table.write_table(block.rows.cast(SCHEMA))
                 yield block.counts
+                if n_rows >= ROWS_PER_SHARD:
+                    return
 
         return len(CountsOnDisk.write(folder, counts(), n_words))
 
 
 class Shard:
-    """Some thousand pictures of a corpus."""
+    """Thousands of pictures of a corpus: counts, global features and a table of rows."""
 
     def __init__(self, folder: Path, n_rows: int, n_words: int, n_features: int):
         self.folder, self.n_rows = folder, n_rows
@@ -263,10 +276,10 @@ class Shard:
 def _read_rows(path: Path, n_rows: int, columns: list[str] | None) -> pa.Table:
     check_regular(path)
     with pq.ParquetFile(path) as file:
-        about = file.metadata
-        if about.num_rows != n_rows or not file.schema_arrow.equals(SCHEMA):
+        metadata = file.metadata
+        if metadata.num_rows != n_rows or not file.schema_arrow.equals(SCHEMA):
             raise ValueError(f"it should have {n_rows} rows of {', '.join(SCHEMA.names)}")
-        groups = [about.row_group(k) for k in range(about.num_row_groups)]
+        groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
         parts = [group.column(k) for group in groups for k in range(group.num_columns)]
         # With dictionaries, a file of some kilobytes can stand for gigabytes of the same text; we write none.
         if not all(_ENCODINGS.issuperset(part.encodings) for part in parts):
@@ -281,7 +294,7 @@ def _read_rows(path: Path, n_rows: int, columns: list[str] | None) -> pa.Table:
 
 
 def damaged(folder: Path, shards: Iterable[dict[str, Any]]) -> list[str]:
-    """Names of the shards' files that are not what was written."""
+    """Names of shard files that are not what was written."""
     names = [f"{SHARDS}/{shard['name']}/{name}" for shard in shards for name in shard["sha256"]]
     digests = [digest for shard in shards for digest in shard["sha256"].values()]
     return [
@@ -291,9 +304,9 @@ def damaged(folder: Path, shards: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def fetch(url: str, again: Iterable[str] = ()) -> Path:
-    """A folder of this machine with the corpus that is at a URL; only what is not there yet is downloaded.
+    """Download the corpus at a URL to a folder of this machine; only missing files are fetched.
 
-    Files named in `again` are downloaded in any case.
+    Files named in `again` are fetched in any case.
     """
     store, folder = Store(url), cache_folder(url)
     with lock(folder / ".lock", str(folder), timeout=-1):  # another process downloads it for us
@@ -316,3 +329,50 @@ def publish(folder: Path, url: str) -> None:
             shard["pictures"] = os.path.realpath(folder.resolve() / shard["pictures"])
     manifest.write(folder)
     Store(url).upload(folder, MANIFEST, ignore=lambda name: name.startswith("."))
+
+
+def write_skipped(path: Path, skipped: Sequence[tuple[str, str]]) -> None:
+    """Write which pictures were left out, and why, as CSV."""
+    text = csv_text([("file_name", "reason"), *skipped])
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def read_skipped(path: Path) -> list[tuple[str, str]]:
+    """Read what `write_skipped` wrote."""
+    if not path.is_file():
+        return []
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = csv.reader(file)
+            if next(rows, None) != ["file_name", "reason"]:
+                raise ValueError("its columns are not file_name and reason")
+            return [(name, reason) for name, reason in rows]
+    except (ValueError, csv.Error) as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+
+
+def export(path: Path, blocks: Iterator[Block]) -> None:
+    """Write blocks, at least one, to a single Parquet file that appears whole or not at all; see `Corpus.export`."""
+    tables = map(_complete_table, blocks)
+    temporary, first = path.with_name(f".{os.getpid():x}.tmp"), next(tables)
+    try:
+        with pq.ParquetWriter(temporary, first.schema) as writer:
+            for table in chain([first], tables):
+                writer.write_table(table)
+        sync_file(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def _complete_table(block: Block) -> pa.Table:
+    table, counts = block.rows, block.counts
+    ends = pa.array(counts.indptr, pa.int32())
+    table = table.append_column("word_ids", pa.ListArray.from_arrays(ends, pa.array(counts.indices, pa.int32())))
+    table = table.append_column("word_counts", pa.ListArray.from_arrays(ends, pa.array(counts.data, pa.int32())))
+    if block.features is not None:
+        features = np.asarray(block.features, dtype=np.float32)
+        ends = pa.array(np.arange(len(features) + 1) * features.shape[1], pa.int32())
+        table = table.append_column("global_features", pa.ListArray.from_arrays(ends, pa.array(features.ravel())))
+    return table

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from pictopic.corpus.build import Progress, silent
 from pictopic.corpus.corpus import Corpus
-from pictopic.corpus.stages import Progress, silent
 from pictopic.demo.report import Report, write_report
 from pictopic.demo.report import collect as collecting
 from pictopic.demo.report.contents import Method, Step

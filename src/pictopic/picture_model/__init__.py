@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pictopic.corpus.corpus import Corpus
-from pictopic.corpus.source import Source, read_source
+from pictopic.corpus.sources import Source, read_source
 from pictopic.files import temporary_folder
 from pictopic.models.checkpoint import Checkpoint
 from pictopic.models.run import Run

@@ -15,8 +15,7 @@ from safetensors.numpy import save_file
 
 from pictopic.checks import array, read_arrays, section, shown, whole
 from pictopic.corpus.corpus import Corpus
-from pictopic.corpus.stages import BUILDING
-from pictopic.corpus.store import SHARDS, Manifest
+from pictopic.corpus.store import BUILDING, SHARDS, Manifest
 from pictopic.files import (
     check_regular,
     fresh_folder,

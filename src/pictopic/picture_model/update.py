@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pictopic.corpus.corpus import Corpus
-from pictopic.corpus.source import Source, read_source
+from pictopic.corpus.sources import Source, read_source
 from pictopic.corpus.store import MANIFEST
 from pictopic.files import read_json, sync_tree, write_text
 from pictopic.picture_model.files import copy_corpus

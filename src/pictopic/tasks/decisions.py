@@ -16,7 +16,7 @@ from io import FileIO
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from pictopic.corpus.keywords import check_own_sidecar, sidecar_text
+from pictopic.corpus.sources.picture_folder import check_own_sidecar, sidecar_text
 from pictopic.files import check_regular, has_too_long_name, sync_folder, write_text
 from pictopic.words.tags import normalise_tag
 

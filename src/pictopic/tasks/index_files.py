@@ -19,8 +19,7 @@ import numpy as np
 from safetensors.numpy import save as tensor_bytes
 
 from pictopic.checks import MAX_COUNT, read_arrays
-from pictopic.corpus.npy import NpyWriter
-from pictopic.corpus.readers import map_rows
+from pictopic.corpus.readers import NpyWriter, map_rows
 from pictopic.files import read_json, write_bytes, write_text
 from pictopic.storage import sha256
 from pictopic.tasks.candidates import Clusters

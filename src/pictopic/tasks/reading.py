@@ -12,10 +12,9 @@ import numpy as np
 from PIL import Image
 from scipy import sparse
 
+from pictopic.corpus.chunks import CHUNK_SIZE, Chunk, in_processes, make_chunk
 from pictopic.corpus.corpus import Corpus
-from pictopic.corpus.pieces import Piece, in_processes, make_piece
 from pictopic.corpus.rows import Rows
-from pictopic.corpus.stages import PIECE
 from pictopic.words.pictures import PictureError
 
 Answer = list[tuple[str, float]]
@@ -107,16 +106,16 @@ class PictureReader:
             return Described(picture_list, one, self._no_pictures(1), np.zeros((1, 0)), [0])
         extractor = self.corpus.extractor
         files = [self.file_of(picture) for picture in picture_list]
-        parts = [files[k : k + PIECE] for k in range(0, len(files), PIECE)]
+        parts = [files[k : k + CHUNK_SIZE] for k in range(0, len(files), CHUNK_SIZE)]
         n_jobs = self.n_jobs if len(files) >= _IN_PROCESSES_FROM else 1
-        pieces = list(in_processes(make_piece, ((part, extractor) for part in parts), n_jobs))
+        chunks = list(in_processes(make_chunk, ((part, extractor) for part in parts), n_jobs))
         readable: list[int] = []
-        for k, (part, piece) in enumerate(zip(parts, pieces, strict=True)):
-            readable += (k * PIECE + piece.kept).tolist()
-            for number, reason in piece.skipped:
+        for k, (part, chunk) in enumerate(zip(parts, chunks, strict=True)):
+            readable += (k * CHUNK_SIZE + chunk.readable).tolist()
+            for number, reason in chunk.skipped:
                 self._report(f"{_display_name(part[number])}: {reason}", is_error=len(files) == 1)
-        counts = sparse.vstack([piece.counts for piece in pieces], format="csr") if pieces else self._no_pictures(0)
-        return Described(picture_list, one, sparse.csr_array(counts), _features(pieces), readable)
+        counts = sparse.vstack([chunk.counts for chunk in chunks], format="csr") if chunks else self._no_pictures(0)
+        return Described(picture_list, one, sparse.csr_array(counts), _features(chunks), readable)
 
     def _no_pictures(self, n: int) -> sparse.csr_array:
         return sparse.csr_array((n, self.corpus.vocabulary.n_pairs), dtype=np.int32)
@@ -148,8 +147,8 @@ class PictureReader:
         return {name: row for row, name in enumerate(self.corpus.file_names)}
 
 
-def _features(pieces: list[Piece]) -> np.ndarray:
-    features = [piece.features for piece in pieces if len(piece.kept)]
+def _features(chunks: list[Chunk]) -> np.ndarray:
+    features = [chunk.features for chunk in chunks if len(chunk.readable)]
     return np.concatenate(features) if features else np.zeros((0, 0), np.float32)
 
 

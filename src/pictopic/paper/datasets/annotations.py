@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 from xml.parsers import expat
 
-from pictopic.corpus.listing import PictureFolder
+from pictopic.corpus.sources.listing import PictureFolder
 from pictopic.paper.datasets.files import unique_tags
 
 _MAX_BYTES = 4 << 20  # a usual file has some ten thousand

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pictopic.corpus.listing import Listing, PictureFolder, Source, printable
+from pictopic.corpus.sources.listing import Listing, PictureFolder, Source, printable
 from pictopic.paper.datasets.files import entries, is_picture
 from pictopic.paper.datasets.layouts import Layout
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pictopic.corpus.listing import Listing, PictureFolder, Source
-from pictopic.corpus.metadata import TextLines
+from pictopic.corpus.sources.listing import Listing, PictureFolder, Source
+from pictopic.corpus.sources.metadata import TextLines
 from pictopic.paper.datasets.files import read_image_folder, unique_tags
 from pictopic.paper.datasets.layouts import LAYOUTS
 

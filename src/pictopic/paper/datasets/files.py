@@ -7,9 +7,8 @@ import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pictopic.corpus.image_folder import SPLITS, Columns, find_metadata, read_metadata
-from pictopic.corpus.listing import Source
-from pictopic.corpus.metadata import open_table
+from pictopic.corpus.sources.listing import SPLITS, Columns, Source
+from pictopic.corpus.sources.metadata import find_metadata, open_table, read_metadata
 from pictopic.words.pictures import PICTURE_EXTENSIONS
 from pictopic.words.tags import normalise_tag
 

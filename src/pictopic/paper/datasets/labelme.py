@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pictopic.corpus.listing import Source
-from pictopic.corpus.metadata import CsvTable
+from pictopic.corpus.sources.listing import Source
+from pictopic.corpus.sources.metadata import CsvTable
 from pictopic.paper.datasets.annotations import AnnotationFiles
 from pictopic.paper.datasets.classes import find_classes, read_classes
 from pictopic.paper.datasets.files import read_image_folder, warn_of
@@ -98,7 +98,7 @@ def read_splits(folder: str | os.PathLike[str], source: Source) -> list[np.ndarr
     >>> import tempfile
     >>> from pathlib import Path
     >>> from pictopic.paper.datasets.labelme import read_splits
-    >>> from pictopic.corpus.listing import Listing
+    >>> from pictopic.corpus.sources.listing import Listing
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "splits.csv").write_text("file_name,split1,split2\na.jpg,train,test\nb.jpg,test,train\n")
     >>> listing = Listing()

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from pictopic.corpus.listing import Listing, PictureFolder, Source
-from pictopic.corpus.metadata import TextLines
-from pictopic.corpus.mirflickr import is_mirflickr, read_mirflickr
+from pictopic.corpus.sources.listing import Listing, PictureFolder, Source
+from pictopic.corpus.sources.metadata import TextLines
+from pictopic.corpus.sources.mirflickr import is_mirflickr, read_mirflickr
 from pictopic.paper.datasets.files import entries, read_image_folder, read_tag_lines, warn_of
 from pictopic.paper.datasets.layouts import LAYOUTS
 

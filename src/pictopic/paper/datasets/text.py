@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from pictopic.corpus.counts_files import read_words
-from pictopic.corpus.metadata import TextLines
+from pictopic.corpus.sources.counts_files import read_words
+from pictopic.corpus.sources.metadata import TextLines
 from pictopic.corpus.splits import labels_as_y
 from pictopic.paper.datasets.layouts import LAYOUTS
 

@@ -6,8 +6,8 @@ import os
 from itertools import zip_longest
 from pathlib import Path
 
-from pictopic.corpus.listing import Source
-from pictopic.corpus.metadata import TextLines
+from pictopic.corpus.sources.listing import Source
+from pictopic.corpus.sources.metadata import TextLines
 from pictopic.paper.datasets.annotations import AnnotationFiles
 from pictopic.paper.datasets.classes import find_classes, read_classes
 from pictopic.paper.datasets.files import read_image_folder, unique_tags, warn_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from pictopic.corpus.source import Source
+from pictopic.corpus.sources import Source
 from pictopic.files import write_bytes
 from pictopic.models.persistence import load
 from pictopic.paper.experiments import mirflickr_methods as methods

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pictopic.corpus.corpus import Corpus
-from pictopic.corpus.mirflickr import is_mirflickr, read_mirflickr
 from pictopic.corpus.rows import Rows
-from pictopic.corpus.source import Source
+from pictopic.corpus.sources import Source
+from pictopic.corpus.sources.mirflickr import is_mirflickr, read_mirflickr
 from pictopic.corpus.splits import labels_as_y
 from pictopic.paper.datasets import read_mirflickr25k
 from pictopic.paper.experiments.run import ExperimentRun

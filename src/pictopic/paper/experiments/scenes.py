@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pictopic.corpus.corpus import Corpus
-from pictopic.corpus.listing import Source
+from pictopic.corpus.sources.listing import Source
 from pictopic.paper.datasets import read_labelme, read_splits, read_uiuc_sports
 from pictopic.paper.experiments import scenes_methods as methods
 from pictopic.paper.experiments.figures import draw_curve

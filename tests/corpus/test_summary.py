@@ -2,8 +2,8 @@ import pytest
 from PIL import Image
 
 from pictopic import Corpus
-from pictopic.corpus.estimate import estimate
-from pictopic.corpus.source import read_source
+from pictopic.corpus.sources import read_source
+from pictopic.corpus.summary import estimate
 from pictopic.words.extract import WordOptions
 from tests.conftest import made_photo
 from tests.corpus.conftest import WORDS

@@ -1,10 +1,11 @@
-"""Tables beside pictures: CSV, JSON lines and Parquet, read cell by cell."""
+"""Metadata files, as in Hugging Face's ImageFolder: tables in CSV, JSON lines or Parquet with tags and labels."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pictopic.corpus.sources.listing import SPLITS, Columns, Listing, PictureFolder, Source, labels_of
+from pictopic.corpus.sources.picture_folder import keywords
+from pictopic.words.tags import cell_text
+
 METADATA_EXTENSIONS = (".csv", ".jsonl", ".parquet")
 _MAX_LINE = 64 << 20  # bytes
 _BATCH = 1 << 8  # rows; a Parquet file of kilobytes can have megabytes in each
@@ -27,12 +32,7 @@ _END = "\0end of the table\0"
 
 
 class Table(ABC):
-    """A table in a file, of which some columns are read.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """A table in a file, of which some columns are read."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -40,11 +40,11 @@ class Table(ABC):
     @property
     @abstractmethod
     def columns(self) -> list[str]:
-        """The names of all columns."""
+        """Names of all columns."""
 
     @abstractmethod
     def rows(self, columns: Sequence[str | None]) -> Iterator[tuple[int, list[Any]]]:
-        """For each row its number in the file and its cells; a column None has cells None."""
+        """For each row its number in the file and its cells; the cells of a column None are None."""
 
     def _check_unique(self, columns: Sequence[str | None]) -> None:
         for column in columns:
@@ -53,30 +53,30 @@ class Table(ABC):
 
 
 def open_table(path: Path) -> Table:
-    """The table in a file; its extension says what it is.
+    """Open the table in a file, whose format follows from the extension.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from pictopic.corpus.metadata import open_table
+    >>> from pictopic.corpus.sources.metadata import open_table
     >>> path = Path(tempfile.mkdtemp(), "metadata.csv")
     >>> print("file_name,tags", "a.jpg,sea;sky", sep=chr(10), file=path.open("w"), flush=True)
     >>> list(open_table(path).rows(["tags", "file_name"]))
     [(2, ['sea;sky', 'a.jpg'])]
     """
-    kinds: dict[str, Callable[[Path], Table]] = {".csv": CsvTable, ".jsonl": JsonTable, ".parquet": ParquetTable}
-    if path.suffix.lower() not in kinds:
-        raise ValueError(f"{path}: a table is a file with one of the extensions {', '.join(kinds)}")
-    return kinds[path.suffix.lower()](path)
+    tables: tuple[Callable[[Path], Table], ...] = (CsvTable, JsonTable, ParquetTable)
+    if path.suffix.lower() not in METADATA_EXTENSIONS:
+        raise ValueError(f"{path}: a table is a file with one of the extensions {', '.join(METADATA_EXTENSIONS)}")
+    return tables[METADATA_EXTENSIONS.index(path.suffix.lower())](path)
 
 
 def list_columns(names: Iterable[str]) -> str:
-    """Names of columns for an error, in one line that is not too long.
+    """Names of columns on one line of limited length, for an error message.
 
     Examples
     --------
-    >>> from pictopic.corpus.metadata import list_columns
+    >>> from pictopic.corpus.sources.metadata import list_columns
     >>> list_columns(["file_name", "a" + chr(10) + "b"])
     'file_name, a b'
     """
@@ -85,9 +85,9 @@ def list_columns(names: Iterable[str]) -> str:
 
 
 class TextLines:
-    """The lines of a text file, numbered from 1; UTF-8, or UTF-16 with a byte order mark.
+    """Lines of a text file in UTF-8, or in UTF-16 with a byte order mark.
 
-    A line that is not UTF-8 is read as Windows-1252, so that the others are not lost; a warning names the first one.
+    A line that is not UTF-8 is read as Windows-1252 so that the others are not lost; a warning names the first one.
     """
 
     def __init__(self, path: Path):
@@ -148,14 +148,14 @@ class CsvTable(Table):
 
     @cached_property
     def columns(self) -> list[str]:
-        """The names in the header."""
+        """Names in the header."""
         for _, names in self.cells():
             return [name.strip() for name in names]
         raise ValueError(f"{self.path} is empty")
 
     def cells(self) -> Iterator[tuple[int, list[str]]]:
-        """All cells of all rows, the header too; empty lines are left out."""
-        # The reader takes a last cell whose quote is not closed for a whole one, with the rest of the file in it.
+        """All cells of all rows, including the header; empty lines are left out."""
+        # csv.reader accepts a last cell with an unclosed quote and puts the rest of the file in it.
         reader = csv.reader(chain(self._lines, [_END]), delimiter=self._separator)
         while True:
             start = reader.line_num + 1
@@ -172,7 +172,7 @@ class CsvTable(Table):
                 yield reader.line_num, row
 
     def body(self) -> Iterator[tuple[int, list[str]]]:
-        """All cells of all rows below the header, as many as the header has."""
+        """All cells of all rows below the header, padded to the length of the header."""
         n = len(self.columns)
         rows = self.cells()
         next(rows)
@@ -192,7 +192,7 @@ class CsvTable(Table):
 
 
 class JsonTable(Table):
-    """A file with a JSON object a line."""
+    """A file with one JSON object per line."""
 
     def __init__(self, path: Path):
         super().__init__(path)
@@ -200,7 +200,7 @@ class JsonTable(Table):
 
     @cached_property
     def columns(self) -> list[str]:
-        """All names in any of the objects, in the order in which they occur."""
+        """Names in any of the objects, in order of appearance."""
         return list(dict.fromkeys(name for _, row in self._objects() for name in row))
 
     def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -226,13 +226,13 @@ class ParquetTable(Table):
 
     @cached_property
     def columns(self) -> list[str]:
-        """The names in the schema."""
+        """Names in the schema."""
         with self._open() as file:
             return list(file.schema_arrow.names)
 
     @contextmanager
     def _open(self, texts: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
-        """The file; of the columns `texts`, values that many rows share are in memory once."""
+        """The open file; values of the columns `texts` that many rows share are in memory once."""
         try:
             with pq.ParquetFile(self.path, read_dictionary=list(texts)) as file:
                 yield file
@@ -242,23 +242,23 @@ class ParquetTable(Table):
     def rows(self, columns: Sequence[str | None]) -> Iterator[tuple[int, list[Any]]]:
         """For each row its number, from 1, and its cells."""
         self._check_unique(columns)
-        wanted = list(dict.fromkeys(column for column in columns if column is not None))
+        names = list(dict.fromkeys(column for column in columns if column is not None))
         number = 0
         with self._open() as file:
-            schema, texts = file.schema_arrow, _texts(file, wanted)
+            schema, texts = file.schema_arrow, _text_paths(file, names)
         with self._open(texts) as file:
-            for batch in file.iter_batches(batch_size=_BATCH, columns=wanted):
+            for batch in file.iter_batches(batch_size=_BATCH, columns=names):
                 if sum(map(_n_bytes, batch.columns)) > _MAX_BATCH:
                     rows = f"rows {number + 1:,} to {number + batch.num_rows:,}"
-                    raise ValueError(f"{self.path}, {rows}: more than {_MAX_BATCH >> 20} MB in {', '.join(wanted)}")
-                plain = {name: batch.column(name).cast(schema.field(name).type) for name in wanted}
-                cells = {name: self._cells(plain[name], number) for name in wanted}
+                    raise ValueError(f"{self.path}, {rows}: more than {_MAX_BATCH >> 20} MB in {', '.join(names)}")
+                plain = {name: batch.column(name).cast(schema.field(name).type) for name in names}
+                cells = {name: self._cells(plain[name], number) for name in names}
                 for i in range(batch.num_rows):
                     number += 1
                     yield number, [None if column is None else cells[column][i] for column in columns]
 
     def _cells(self, column: pa.Array, before: int) -> list[Any]:
-        """The cells of some rows as Python objects; the text of those that Python has no object for."""
+        """Cells as Python objects, or as text where Python has no object for the value."""
         try:
             return column.to_pylist()
         except Exception:  # Arrow raises a dozen kinds: for dates after the year 9999, unknown time zones, ...
@@ -267,18 +267,20 @@ class ParquetTable(Table):
     def _cell(self, cell: pa.Scalar, number: int) -> Any:
         if isinstance(cell, pa.ListScalar) and cell.is_valid:
             return [self._cell(item, number) for item in cell.values]
-        for read in (pa.Scalar.as_py, _bytes, _text):
+        for convert in (
+            pa.Scalar.as_py, lambda cell: cell.as_buffer().to_pybytes(), lambda cell: cell.cast(pa.string()).as_py()
+        ):  # fmt: skip
             try:
-                return read(cell)
+                return convert(cell)
             except Exception as error:
                 reason = error
         what = " ".join(str(reason).split())
         raise ValueError(f"{self.path}, row {number}: a cell of type {cell.type} cannot be read: {what}")
 
 
-def _texts(file: pq.ParquetFile, wanted: list[str]) -> list[str]:
-    """Parquet's paths of those of the columns that are texts or lists of texts."""
-    kinds = {name: file.schema_arrow.field(name).type for name in wanted}
+def _text_paths(file: pq.ParquetFile, names: list[str]) -> list[str]:
+    """Parquet's paths of the columns that hold texts or lists of texts."""
+    kinds = {name: file.schema_arrow.field(name).type for name in names}
     texts = {
         name
         for name, kind in kinds.items()
@@ -289,7 +291,7 @@ def _texts(file: pq.ParquetFile, wanted: list[str]) -> list[str]:
 
 
 def _n_bytes(column: pa.Array) -> int:
-    """Bytes of a column when each row has its own copy of what it shares with others."""
+    """Bytes of a column if every row had its own copy of shared values."""
     if pa.types.is_list(column.type):
         column = column.flatten()
     if not pa.types.is_dictionary(column.type):
@@ -298,9 +300,117 @@ def _n_bytes(column: pa.Array) -> int:
     return int(pc.sum(lengths.cast(pa.int64())).as_py() or 0)
 
 
-def _bytes(cell: pa.Scalar) -> bytes:
-    return cell.as_buffer().to_pybytes()
+def matches(path: Path, columns: Columns) -> bool:
+    """Whether a path is a table, or a folder with a metadata file or with sub-folders that have one each."""
+    return path.suffix.lower() in METADATA_EXTENSIONS if path.is_file() else bool(find_metadata(path))
 
 
-def _text(cell: pa.Scalar) -> str:
-    return cell.cast(pa.string()).as_py()
+def read(path: Path, columns: Columns) -> Source:
+    """The rows of one table, or of the metadata files in a folder."""
+    folder, files = (path.parent, [path]) if path.is_file() else (path, find_metadata(path))
+    return read_metadata(folder, files, columns)
+
+
+def find_metadata(folder: Path) -> list[Path]:
+    """The metadata file of a folder, or those of its sub-folders; an empty list if there are none.
+
+    Raises
+    ------
+    ValueError
+        If there are two in the same folder, or one split has one and another has none.
+    """
+    top = _metadata_in(folder)
+    if top:
+        return [top]
+    inside = sorted(sub for sub in folder.iterdir() if os.path.isdir(sub) and not sub.name.startswith("."))
+    files = {sub: path for sub in inside if (path := _metadata_in(sub))}
+    without = [sub.name for sub in inside if sub.name in SPLITS and sub not in files]
+    if files and without:
+        raise ValueError(f"{folder}: {next(iter(files.values()))} exists, but {without[0]} has no metadata file")
+    return list(files.values())
+
+
+def _metadata_in(folder: Path) -> Path | None:
+    # Unlike Path.is_file, os.path.isfile is False where there is no permission.
+    paths = [folder / f"metadata{extension}" for extension in METADATA_EXTENSIONS]
+    files = [path for path in paths if os.path.isfile(path)]
+    if len(files) > 1:
+        raise ValueError(f"{folder} has {' and '.join(path.name for path in files)}: give the path of one of them")
+    return files[0] if files else None
+
+
+def read_metadata(folder: Path, files: list[Path], columns: Columns) -> Source:
+    """Rows of metadata files, whose file names are relative to the files' own folders; pictures must be in `folder`."""
+    tables = [_Metadata(folder, open_table(path), columns) for path in files]
+    names = list(dict.fromkeys(name for table in tables for name in table.table.columns))
+    for name in columns.required():
+        if name not in names:
+            raise ValueError(f"{files[0]} has no column {name!r}; its columns are {list_columns(names)}")
+    place = PictureFolder(folder)
+    # One picture is enough to know that the others are missing; without any, the rows are all there is.
+    pictures = columns.look_for_pictures and any(
+        not isinstance(place.find(name), str) for table in tables if table.is_named for name in table.names()
+    )
+    has_tags = any(table.tags for table in tables)
+    if not pictures and not has_tags:
+        where = f"none of the files is in {folder}" if columns.look_for_pictures else "pictures are not to be read"
+        raise ValueError(f"{files[0]}: {where}, and there are no tags; the columns are {list_columns(names)}")
+    look_into_files = pictures and not has_tags and columns.tags_column is not None
+    listing = Listing()
+    several = any(table.several for table in tables)
+    for table in tables:
+        for name, tags, labels, split in table.rows():
+            size = None
+            if pictures:
+                file = place.find(name)
+                if isinstance(file, str):
+                    listing.skip(name, file)
+                    continue
+                name, size = file
+                if look_into_files:
+                    tags = columns.tags(keywords(folder / name))
+            several = several or (labels is not None and len(labels) != 1)
+            listing.add(name, tags, labels, split, size)
+    return listing.source(folder, multi_label=several, pictures=pictures)
+
+
+class _Metadata:
+    """A metadata file and its columns that are read."""
+
+    def __init__(self, folder: Path, table: Table, columns: Columns):
+        self.table, self._options = table, columns
+        self._prefix = table.path.parent.relative_to(folder).as_posix()
+        self.is_named = "file_name" in table.columns
+        self.tags = self._column(columns.tags_column)
+        self.label = self._column(columns.label_column)
+        if self.label is None and columns.label_column == "label":
+            self.label = self._column("labels")
+        self.split = self._column(columns.split_column)
+        self.several = self.label == "labels"
+        self._split_of_folder = self._prefix if columns.split_column is None and self._prefix in SPLITS else None
+
+    def _column(self, name: str | None) -> str | None:
+        return name if name in self.table.columns else None
+
+    def names(self) -> Iterator[str]:
+        """File names, relative to the whole folder."""
+        for number, (name,) in self.table.rows(["file_name"]):
+            yield self._name(name, number)
+
+    def _name(self, cell: Any, number: int) -> str:
+        name = cell_text(cell)
+        if name is None:
+            raise ValueError(f"{self.table.path}, row {number}: there is no file_name")
+        # An absolute name stays one.
+        return name if self._prefix == "." else os.path.join(self._prefix, name)
+
+    def rows(self) -> Iterator[tuple[str, list[str], list[str] | None, str | None]]:
+        """Name, tags, labels and split of each row."""
+        cells = self.table.rows(["file_name" if self.is_named else None, self.tags, self.label, self.split])
+        for i, (number, (name, tags, label, split)) in enumerate(cells, 1):
+            yield (
+                self._name(name if self.is_named else i, number),
+                self._options.tags(tags),
+                labels_of(label, self.several),
+                cell_text(split) or self._split_of_folder,
+            )

@@ -1,4 +1,4 @@
-"""What a source of pictures is: rows, and the files they name."""
+"""What every format gives: a `Source` of rows, listed one after the other, and the files that they name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,16 @@ import pyarrow as pa
 from scipy import sparse
 
 from pictopic.files import is_inside
-from pictopic.words.tags import MAX_TAG_LENGTH, MAX_TAGS, within_limits
+from pictopic.words.tags import (
+    MAX_TAG_LENGTH,
+    MAX_TAGS,
+    TagRules,
+    all_tags,
+    cell_list,
+    cell_text,
+    split_cell,
+    within_limits,
+)
 
 SCHEMA = pa.schema(
     {
@@ -32,9 +41,54 @@ SCHEMA = pa.schema(
     }
 )
 
+# Hugging Face's names of train, validation and test.
+SPLITS = frozenset({"train", "training", "validation", "valid", "val", "dev", "test", "testing", "eval", "evaluation"})
+
 _CHUNK = 1 << 16  # rows that are Python objects at a time
 _MAX_NAME = 4096  # characters
 _MAX_ROWS = 100_000_000  # a Parquet file of some kilobytes can have more
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table are read, and how; see `read_source` for what the options mean."""
+
+    label_column: str | None = "label"
+    tags_column: str | None = "tags"
+    split_column: str | None = None
+    tag_rules: TagRules | None = None
+    look_for_pictures: bool = True
+
+    def tags(self, cell: Any) -> list[str]:
+        """The tags of a cell, after the rules; `Listing` cuts what is beyond the limits."""
+        tags = all_tags(cell)
+        return self.tag_rules.apply(tags) if self.tag_rules else tags
+
+    def required(self, with_tags: bool = True) -> list[str]:
+        """The columns that must be there: those with other names than the usual ones."""
+        tags_column = self.tags_column if with_tags else None
+        pairs = ((self.label_column, "label"), (tags_column, "tags"), (self.split_column, None))
+        return [name for name, usual in pairs if name is not None and name != usual]
+
+
+def labels_of(cell: Any, several: bool) -> list[str] | None:
+    """The labels of a cell, as they are written; None if it is empty: unlabelled.
+
+    Examples
+    --------
+    >>> from pictopic.corpus.sources.listing import labels_of
+    >>> labels_of("Sea; sky", several=True), labels_of("Sea; sky", several=False)
+    (['Sea', 'sky'], ['Sea; sky'])
+    >>> labels_of([], several=True), labels_of("", several=True)
+    ([], None)
+    """
+    if cell_list(cell) is None:
+        text = cell_text(cell)
+        if text is None:
+            return None
+        if not several:
+            return [text]
+    return list(dict.fromkeys(split_cell(cell)))
 
 
 class Counts(ABC):
@@ -72,13 +126,13 @@ class Source:
     pictures : bool
         Whether there are pictures to read.
     skipped : list of (file_name, reason)
-        Rows that are listed, but cannot be used: missing, outside the folder, duplicate row.
+        Rows that are listed but cannot be used: missing, outside the folder, duplicate row.
     fingerprint : str
-        SHA-256 of the rows and the files' sizes: the same on any machine.
+        SHA-256 of the rows and file sizes: the same on any machine.
     counts : Counts or None
-        If the source is counts already.
-    listed : array of int, or None
-        The number of each row among all that are listed, skipped ones too, from 0; None: none is skipped.
+        For sources that hold counts already.
+    listed : array of int, optional
+        Number of each row, from 0, among all that are listed, including skipped ones; default: none is skipped.
     """
 
     folder: Path
@@ -98,13 +152,13 @@ class Source:
         return self.rows.num_rows
 
     def take(self, rows: np.ndarray) -> Source:
-        """Some of the rows, as a source of their own.
+        """A source of its own with the rows of these numbers.
 
         Examples
         --------
         >>> from pathlib import Path
         >>> import numpy as np
-        >>> from pictopic.corpus.listing import Listing
+        >>> from pictopic.corpus.sources.listing import Listing
         >>> listing = Listing()
         >>> _ = listing.add("a.jpg"), listing.add("b.jpg")
         >>> source = listing.source(Path("photos"), multi_label=False, pictures=True).take(np.array([1]))
@@ -114,22 +168,21 @@ class Source:
         if self.counts is not None:
             raise ValueError(f"{self.folder}: rows with counts cannot be taken apart before the corpus is built")
         digest = hashlib.sha256(self.fingerprint.encode() + np.asarray(rows, "<i8").tobytes()).hexdigest()
-        kept = self.rows.take(pa.array(rows))
-        return Source(self.folder, kept, self.multi_label, self.pictures, [], digest)
+        return Source(self.folder, self.rows.take(pa.array(rows)), self.multi_label, self.pictures, [], digest)
 
     def without(self, file_names: Set[str]) -> Source:
-        """The source but for the rows of these names; its fingerprint stays that of the whole."""
+        """The source without the rows of these names; the fingerprint stays that of the whole."""
         stays = np.array([name not in file_names for name in self.rows["file_name"].to_pylist()], dtype=bool)
         return replace(self, rows=self.rows.filter(pa.array(stays)), listed=self.listed[stays])
 
 
 class Listing:
-    """Rows as they are found, one after the other; a million take hundreds of megabytes.
+    """Collects rows one by one; a million take hundreds of megabytes.
 
     Examples
     --------
     >>> from pathlib import Path
-    >>> from pictopic.corpus.listing import Listing
+    >>> from pictopic.corpus.sources.listing import Listing
     >>> listing = Listing()
     >>> listing.add("a.jpg", tags=["sea"], content=1234), listing.add("a.jpg")
     (True, False)
@@ -156,9 +209,9 @@ class Listing:
         split: str | None = None,
         content: Any = None,
     ) -> bool:
-        """Add a row, unless there is one of this name; whether it was added.
+        """Add a row unless there is one with this name; return whether it was added.
 
-        What `content` is given (the size of a file, counts) becomes part of the fingerprint.  Tags and labels beyond
+        `content` (the size of a file, counts) becomes part of the fingerprint.  Tags and labels beyond
         the limits of `within_limits` are cut.
         """
         if len(file_name) > _MAX_NAME:
@@ -182,11 +235,11 @@ class Listing:
         return True
 
     def include(self, text: str) -> None:
-        """Make a text part of the fingerprint."""
+        """Add a text to the fingerprint."""
         self._digest.update(text.encode() + b"\n")
 
     def skip(self, file_name: str, reason: str) -> None:
-        """Write down a row that is listed, but cannot be used."""
+        """Record a row that is listed but cannot be used."""
         self._count()
         name = printable(file_name)
         self.skipped.append((name if len(name) <= _MAX_NAME else name[:_MAX_NAME] + "...", reason))
@@ -203,7 +256,7 @@ class Listing:
             column.clear()
 
     def source(self, folder: Path, *, multi_label: bool, pictures: bool, counts: Counts | None = None) -> Source:
-        """All rows that were added, as a source; one warning tells how many were cut."""
+        """All rows that were added; one warning says how many were cut."""
         self._pack()
         if self._n_cut:
             have = "1 picture has" if self._n_cut == 1 else f"{self._n_cut:,} pictures have"
@@ -238,7 +291,7 @@ class PictureFolder:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from pictopic.corpus.listing import PictureFolder
+    >>> from pictopic.corpus.sources.listing import PictureFolder
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "a.jpg").write_bytes(b"1234")
     >>> files = PictureFolder(folder)
@@ -254,11 +307,11 @@ class PictureFolder:
         """The file's name relative to the folder and its size in bytes, or the reason why it cannot be used."""
         reason = "missing"
         for spelling in _spellings(name):
-            found = self._look(os.path.normpath(spelling))
-            if not isinstance(found, str):
-                return found
-            if found != "missing":
-                reason = found
+            file = self._look(os.path.normpath(spelling))
+            if not isinstance(file, str):
+                return file
+            if file != "missing":
+                reason = file
         return reason
 
     def _look(self, name: str) -> tuple[str, int] | str:
@@ -269,14 +322,14 @@ class PictureFolder:
             # A folder that is inside has no files outside, except for links.
             if stat.S_ISLNK(os.lstat(path).st_mode) and not is_inside(self._root, name):
                 return "outside the folder"
-            about = os.stat(path)
+            status = os.stat(path)
         except ValueError:  # a zero byte in the name
             return "missing"
         except OSError as error:
             return reason_of(error)
-        if not stat.S_ISREG(about.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             return "not a file"
-        return name.replace(os.sep, "/"), about.st_size
+        return name.replace(os.sep, "/"), status.st_size
 
     def _is_inside(self, folder: str) -> bool:
         if folder not in self._inside:

@@ -1,34 +1,66 @@
-"""Counts that are there already: a CSV file with a column a word, or LDA-C lines."""
+"""Files of counts: CSV with one column per word, or LDA-C."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
-from pictopic.corpus.image_folder import Columns, labels_of
-from pictopic.corpus.listing import Counts, Listing, Source
-from pictopic.corpus.metadata import CsvTable, TextLines, list_columns
+from pictopic.corpus.sources.listing import Columns, Counts, Listing, PictureFolder, Source, labels_of
+from pictopic.corpus.sources.metadata import CsvTable, TextLines, list_columns
 from pictopic.words.tags import MAX_TAG_LENGTH, cell_text
 
 _LARGEST = 2**31 - 1  # of a count, and of all counts of a row: they are added up as int32
 _MAX_WORDS = 10_000_000  # a single word of a higher number would need a matrix of as many columns
-_LDAC_EXTENSIONS = (".ldac", ".dat")
+LDAC_EXTENSIONS = (".ldac", ".dat")
+
+
+def matches(path: Path, columns: Columns) -> bool:
+    """Whether a path is LDA-C by its extension, or a CSV file of counts by its contents."""
+    if _is_ldac(path):
+        return path.is_file()
+    is_csv = path.suffix.lower() == ".csv" and path.stem != "metadata" and path.is_file()
+    return is_csv and _holds_counts(CsvTable(path), columns)
+
+
+def read(path: Path, columns: Columns) -> Source:
+    """The rows of a file of counts."""
+    return read_ldac(path) if _is_ldac(path) else read_csv_counts(path, columns)
+
+
+def _is_ldac(path: Path) -> bool:
+    return path.suffix.lower() in LDAC_EXTENSIONS
+
+
+def _holds_counts(table: CsvTable, columns: Columns) -> bool:
+    """Whether a table has no tags, but other columns with whole numbers in the first row.
+
+    Numbers beside the names of pictures that are there, such as their width and height, are no counts of words.
+    """
+    if columns.tags_column in table.columns:
+        return False
+    others = _not_words(columns)
+    _, cells = next(table.body(), (0, []))
+    counts = [cell.strip() for name, cell in zip(table.columns, cells, strict=False) if name and name not in others]
+    if not counts or not all(cell.removesuffix(".0").isdecimal() or not cell for cell in counts):
+        return False
+    files = PictureFolder(table.path.parent)
+    is_named = "file_name" in table.columns
+    return not (is_named and any(not isinstance(files.find(name), str) for _, (name,) in table.rows(["file_name"])))
+
+
+def _not_words(columns: Columns) -> set[str]:
+    return {"file_name", "label", "labels", *filter(None, (columns.label_column, columns.split_column))}
 
 
 class CountsFile(Counts):
-    """Counts in a text file, a row at a time.
+    """Counts in a text file, read row by row."""
 
-    Parameters
-    ----------
-    left_out : frozenset of int
-        Numbers of the rows, from 0, that are not in the source.
-    """
-
-    left_out: frozenset[int] = frozenset()
+    left_out: frozenset[int] = frozenset()  # numbers, from 0, of the rows that are not in the source
 
     @abstractmethod
     def rows(self) -> Iterator[tuple[list[int], list[int]]]:
@@ -36,60 +68,24 @@ class CountsFile(Counts):
 
     def blocks(self, n_rows: int) -> Iterator[tuple[sparse.csr_array, np.ndarray | None]]:
         """Counts of the next rows, at most `n_rows` at a time."""
-        block = _Block(self.n_words)
-        for i, (columns, counts) in enumerate(self.rows()):
-            if i in self.left_out:
-                continue
-            block.add(columns, counts)
-            if block.n_rows == n_rows:
-                yield block.take(), None
-        if block.n_rows:
-            yield block.take(), None
-
-
-class _Block:
-    def __init__(self, n_words: int):
-        self._n_words = n_words
-        self._start()
-
-    def _start(self) -> None:
-        self._columns: list[int] = []
-        self._counts: list[int] = []
-        self._ends = [0]
-
-    @property
-    def n_rows(self) -> int:
-        return len(self._ends) - 1
-
-    def add(self, columns: list[int], counts: list[int]) -> None:
-        self._columns += columns
-        self._counts += counts
-        self._ends.append(len(self._columns))
-
-    def take(self) -> sparse.csr_array:
-        parts = (np.array(part, np.int32) for part in (self._counts, self._columns, self._ends))
-        block = sparse.csr_array(tuple(parts), shape=(self.n_rows, self._n_words))
-        block.sum_duplicates()
-        block.eliminate_zeros()
-        self._start()
-        return block
+        rows = (row for i, row in enumerate(self.rows()) if i not in self.left_out)
+        while batch := list(islice(rows, n_rows)):
+            data, indices = (np.array([*chain.from_iterable(row[k] for row in batch)], np.int32) for k in (1, 0))
+            ends = np.cumsum([0, *(len(columns) for columns, _ in batch)], dtype=np.int32)
+            block = sparse.csr_array((data, indices, ends), shape=(len(batch), self.n_words))
+            block.sum_duplicates()
+            block.eliminate_zeros()
+            yield block, None
 
 
 class CsvCounts(CountsFile):
-    """A CSV file with a column a word.
-
-    Parameters
-    ----------
-    table : CsvTable
-    others : set of str
-        Columns that are no words.
-    """
+    """A CSV file with one column per word, apart from `others`."""
 
     n_visual_words = 0
 
     def __init__(self, table: CsvTable, others: set[str]):
         self._table = table
-        # A column without a name is what pandas makes of its index.
+        # pandas writes its index as a column without a name.
         self._places = [i for i, name in enumerate(table.columns) if name and name not in others]
         self.annotations: tuple[str, ...] = tuple(table.columns[i] for i in self._places)
         check_words(self.annotations, table.path)
@@ -97,20 +93,16 @@ class CsvCounts(CountsFile):
     def rows(self) -> Iterator[tuple[list[int], list[int]]]:
         """Columns and counts of each row."""
         for number, cells in self._table.body():
-            found = [(k, cells[i]) for k, i in enumerate(self._places) if cells[i] not in ("0", "")]
-            counts = [(k, _whole(cell, self._table.path, number, self.annotations[k])) for k, cell in found]
-            _check_total([count for _, count in counts], self._table.path, number)
-            yield [k for k, count in counts if count], [count for _, count in counts if count]
+            filled = [(k, cells[i]) for k, i in enumerate(self._places) if cells[i] not in ("0", "")]
+            entries = [(k, _whole(cell, self._table.path, number, self.annotations[k])) for k, cell in filled]
+            _check_total([count for _, count in entries], self._table.path, number)
+            yield [k for k, count in entries if count], [count for _, count in entries if count]
 
 
 class LdacCounts(CountsFile):
-    """LDA-C: a document a line, as the number of its different words, then ``word:count`` for each of them.
+    """LDA-C: one document per line, as the number of its distinct words and ``word:count`` for each of them.
 
-    Parameters
-    ----------
-    path : Path
-    words : tuple of str or None
-        What the numbers of the words stand for.
+    The numbers stand for `words`, if they are known.
     """
 
     def __init__(self, path: Path, words: tuple[str, ...] | None):
@@ -136,10 +128,10 @@ class LdacCounts(CountsFile):
         try:
             n, *pairs = line.split()
             columns, counts = ([int(pair.split(":")[k]) for pair in pairs] for k in (0, 1))
-            right = len(pairs) == int(n) and all(pair.count(":") == 1 for pair in pairs)
+            is_valid = len(pairs) == int(n) and all(pair.count(":") == 1 for pair in pairs)
         except (ValueError, IndexError):
-            right = False
-        if not right:
+            is_valid = False
+        if not is_valid:
             raise ValueError(f"{where}: not a number of words, followed by as many word:count: {line.strip()[:60]}")
         n_words = None if self.annotations is None else len(self.annotations)
         for column, count in zip(columns, counts, strict=True):
@@ -169,7 +161,7 @@ def _check_total(counts: list[int], path: Path, number: int) -> None:
 
 
 def check_words(words: tuple[str, ...], path: Path) -> None:
-    """A word must not be there twice, and not be longer than a tag can be."""
+    """Refuse a word that is there twice, or is longer than a tag can be."""
     for word in words:
         if len(word) > MAX_TAG_LENGTH:
             raise ValueError(f"{path} has a word of more than {MAX_TAG_LENGTH} characters: {word[:40]}...")
@@ -179,42 +171,17 @@ def check_words(words: tuple[str, ...], path: Path) -> None:
         raise ValueError(f"{path}: the word {twice!r} is there twice")
 
 
-def looks_like_counts(table: CsvTable, columns: Columns) -> bool:
-    """Whether a CSV file holds counts: no tags, but other columns with whole numbers in the first row."""
-    others = _not_words(columns)
-    if columns.tags_column in table.columns:
-        return False
-    for _, cells in table.body():
-        counts = [cell.strip() for name, cell in zip(table.columns, cells, strict=True) if name and name not in others]
-        return bool(counts) and all(cell.removesuffix(".0").isdecimal() or not cell for cell in counts)
-    return False
-
-
-def _not_words(columns: Columns) -> set[str]:
-    return {"file_name", "label", "labels", *filter(None, (columns.label_column, columns.split_column))}
-
-
 def read_csv_counts(path: Path, columns: Columns) -> Source:
-    """Rows from a CSV file of counts; it may have the columns ``file_name`` and ``label`` or ``labels``.
-
-    Parameters
-    ----------
-    path : Path
-    columns : Columns
-
-    Returns
-    -------
-    Source
-    """
+    """Rows of a CSV file of counts; it may have the columns ``file_name`` and ``label`` or ``labels``."""
     table = CsvTable(path)
     counts = CsvCounts(table, _not_words(columns))
     label = next((name for name in (columns.label_column, "labels") if name in table.columns), None)
-    wanted = [name if name in table.columns else None for name in ("file_name", label, columns.split_column)]
-    for name, usual in ((columns.label_column, "label"), (columns.split_column, None)):
-        if name not in (None, usual) and name not in table.columns:
+    read_columns = [name if name in table.columns else None for name in ("file_name", label, columns.split_column)]
+    for name in columns.required(with_tags=False):
+        if name not in table.columns:
             raise ValueError(f"{path} has no column {name!r}; its columns are {list_columns(table.columns)}")
     listing, left_out, several = Listing(), set(), label == "labels"
-    for i, ((_, (name, cell, split)), content) in enumerate(zip(table.rows(wanted), counts.rows(), strict=True)):
+    for i, ((_, (name, cell, split)), content) in enumerate(zip(table.rows(read_columns), counts.rows(), strict=True)):
         labels = labels_of(cell, label == "labels")
         several = several or (labels is not None and len(labels) != 1)
         if not listing.add(cell_text(name) or str(i + 1), [], labels, cell_text(split), content):
@@ -224,18 +191,10 @@ def read_csv_counts(path: Path, columns: Columns) -> Source:
 
 
 def read_ldac(path: Path) -> Source:
-    """Rows from an LDA-C file.
+    """Rows of an LDA-C file.
 
-    Beside it may be the words, a word a line (``name.vocab`` or ``vocab.txt``), and the labels of the documents, a
-    label a line (``name.labels``, ``labels.txt`` or ``labels``).
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    Source
+    Beside it may be the words, one per line (``name.vocab`` or ``vocab.txt``), and the labels of the documents, one per
+    line (``name.labels``, ``labels.txt`` or ``labels``).
     """
     vocabulary = _beside(path, f"{path.stem}.vocab", "vocab.txt")
     counts = LdacCounts(path, read_words(vocabulary) if vocabulary else None)
@@ -250,11 +209,11 @@ def read_ldac(path: Path) -> Source:
 
 
 def _beside(path: Path, *names: str) -> Path | None:
-    return next((found for name in names if (found := path.with_name(name)).is_file()), None)
+    return next((file for name in names if (file := path.with_name(name)).is_file()), None)
 
 
 def read_words(path: Path) -> tuple[str, ...]:
-    """The words of a vocabulary file: a word a line, or its number, the word and how often it occurs."""
+    """The words of a vocabulary file: each line is a word, or its number, the word and how often it occurs."""
     rows = [line.strip() for line in TextLines(path)]
     if rows and all(len(row.split()) == 3 and row.split()[0] == str(i) for i, row in enumerate(rows)):
         rows = [row.split()[1] for row in rows]
@@ -262,14 +221,3 @@ def read_words(path: Path) -> tuple[str, ...]:
         raise ValueError(f"{path}, row {rows.index('') + 1}: there is no word")
     check_words(tuple(rows), path)
     return tuple(rows)
-
-
-def find_counts(folder: Path) -> Path | None:
-    """The only file of counts in a folder, if there is just one."""
-    found = [path for path in sorted(folder.iterdir()) if path.suffix.lower() in (".csv", *_LDAC_EXTENSIONS)]
-    return found[0] if len(found) == 1 and found[0].is_file() else None
-
-
-def is_ldac(path: Path) -> bool:
-    """Whether a file's name says that it is LDA-C."""
-    return path.suffix.lower() in _LDAC_EXTENSIONS

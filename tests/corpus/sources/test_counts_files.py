@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from pictopic.corpus.counts_files import read_csv_counts, read_ldac, read_words
-from pictopic.corpus.image_folder import Columns
+from pictopic.corpus.sources.counts_files import read_csv_counts, read_ldac, read_words
+from pictopic.corpus.sources.picture_folder import Columns
 
 
 def _write(path, text):

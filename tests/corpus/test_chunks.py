@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from pictopic.corpus.pieces import (
+from pictopic.corpus.chunks import (
+    chunk_bytes,
     count_words,
     draw_descriptors,
     in_processes,
     is_whole,
-    make_piece,
-    piece_bytes,
-    read_piece,
+    make_chunk,
+    read_chunk,
 )
 from pictopic.words.codebook import Codebook, Sample
 from pictopic.words.extract import Extractor, WordOptions
@@ -41,35 +41,35 @@ def double(number):
     return 2 * number
 
 
-def test_a_piece_is_read_as_it_was_written(paths, tmp_path, rng):
-    piece = make_piece(paths, Extractor(OPTIONS, Codebook(rng.uniform(size=(5, 128)))))
-    (tmp_path / "piece.npz").write_bytes(piece_bytes(piece))
-    again = read_piece(tmp_path / "piece.npz")
-    assert again.skipped == piece.skipped == [(1, "empty file")]
-    assert again.kept.tolist() == [0, 2, 3]
-    assert (again.counts != piece.counts).nnz == 0
-    np.testing.assert_array_equal(again.features, piece.features)
+def test_a_chunk_is_read_as_it_was_written(paths, tmp_path, rng):
+    chunk = make_chunk(paths, Extractor(OPTIONS, Codebook(rng.uniform(size=(5, 128)))))
+    (tmp_path / "chunk.npz").write_bytes(chunk_bytes(chunk))
+    again = read_chunk(tmp_path / "chunk.npz")
+    assert again.skipped == chunk.skipped == [(1, "empty file")]
+    assert again.readable.tolist() == [0, 2, 3]
+    assert (again.counts != chunk.counts).nnz == 0
+    np.testing.assert_array_equal(again.features, chunk.features)
     np.testing.assert_array_equal(again.sizes, [[64, 48]] * 3)
-    np.testing.assert_array_equal(again.hashes, piece.hashes)
+    np.testing.assert_array_equal(again.hashes, chunk.hashes)
 
 
-def test_a_piece_without_a_readable_picture_is_empty(paths, tmp_path):
-    piece = make_piece(paths[1:2], Extractor(OPTIONS, Codebook(np.eye(128)[:5])))
-    (tmp_path / "piece.npz").write_bytes(piece_bytes(piece))
-    assert read_piece(tmp_path / "piece.npz").counts.shape == (0, 20)
+def test_a_chunk_without_a_readable_picture_is_empty(paths, tmp_path):
+    chunk = make_chunk(paths[1:2], Extractor(OPTIONS, Codebook(np.eye(128)[:5])))
+    (tmp_path / "chunk.npz").write_bytes(chunk_bytes(chunk))
+    assert read_chunk(tmp_path / "chunk.npz").counts.shape == (0, 20)
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "missing"])
-def test_a_damaged_piece_is_found_out(paths, tmp_path, rng, damage):
-    content = bytearray(piece_bytes(make_piece(paths, Extractor(OPTIONS, Codebook(rng.uniform(size=(5, 128)))))))
-    (tmp_path / "piece.npz").write_bytes(content)
-    assert is_whole(tmp_path / "piece.npz")
+def test_a_damaged_chunk_is_found_out(paths, tmp_path, rng, damage):
+    content = bytearray(chunk_bytes(make_chunk(paths, Extractor(OPTIONS, Codebook(rng.uniform(size=(5, 128)))))))
+    (tmp_path / "chunk.npz").write_bytes(content)
+    assert is_whole(tmp_path / "chunk.npz")
     if damage == "missing":
-        (tmp_path / "piece.npz").unlink()
+        (tmp_path / "chunk.npz").unlink()
     else:
         content[len(content) // 3] ^= 1
-        (tmp_path / "piece.npz").write_bytes(content if damage == "changed" else content[:-9])
-    assert not is_whole(tmp_path / "piece.npz")
+        (tmp_path / "chunk.npz").write_bytes(content if damage == "changed" else content[:-9])
+    assert not is_whole(tmp_path / "chunk.npz")
 
 
 def test_a_machine_that_sees_none_of_the_pictures_says_so(tmp_path):

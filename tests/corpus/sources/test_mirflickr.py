@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from pictopic.corpus.mirflickr import is_mirflickr, read_mirflickr
+from pictopic.corpus.sources.mirflickr import is_mirflickr, read_mirflickr
 
 N_FEATURES, N_VISUAL, N_TAGS = 3, 4, 5
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pictopic.corpus import source as module
 from pictopic.corpus.corpus import Corpus
-from pictopic.corpus.source import read_source
+from pictopic.corpus.sources import mirflickr, read_source
 from tests.corpus.conftest import WORDS
+from tests.corpus.sources.conftest import column, save_picture, write_csv
 
 
 def _write(path, text=""):
@@ -62,8 +62,40 @@ def test_a_folder_with_pictures_is_a_folder_of_pictures_in_spite_of_a_csv(tmp_pa
 def test_mir_flickr_is_recognised_and_its_split_is_the_split_column(tmp_path, monkeypatch):
     np.save(tmp_path / "labels.npy", np.zeros((1, 1)))
     _write(tmp_path / "text" / "text_all_2000_labelled.npz")
-    monkeypatch.setattr(module, "read_mirflickr", lambda folder, split: (folder, split))
+    monkeypatch.setattr(mirflickr, "read_mirflickr", lambda folder, split: (folder, split))
     assert read_source(tmp_path, split_column="3") == (tmp_path, "3")
+
+
+def test_sub_folders_with_metadata_are_splits(tmp_path):
+    for part in ("train", "test"):
+        save_picture(tmp_path / part / "a.jpg")
+        write_csv(tmp_path / part, "file_name,label", f"a.jpg,{part}ed")
+    source = read_source(tmp_path)
+    assert column(source, "file_name") == ["test/a.jpg", "train/a.jpg"]
+    assert column(source, "split") == ["test", "train"]
+    assert column(source, "labels") == [["tested"], ["trained"]]
+
+
+def test_sub_folders_with_other_names_are_no_splits(tmp_path):
+    for part in ("one", "two"):
+        save_picture(tmp_path / part / "a.jpg")
+        write_csv(tmp_path / part, "file_name,tags", "a.jpg,x")
+    assert column(read_source(tmp_path), "split") == [None, None]
+
+
+def test_a_split_without_metadata_is_an_error(tmp_path):
+    save_picture(tmp_path / "train" / "a.jpg")
+    save_picture(tmp_path / "test" / "a.jpg")
+    write_csv(tmp_path / "test", "file_name,tags", "a.jpg,x")
+    with pytest.raises(ValueError, match="but train has no metadata file"):
+        read_source(tmp_path)
+
+
+def test_two_metadata_files_are_an_error(tmp_path):
+    _write(tmp_path / "metadata.csv", "file_name,tags\na.jpg,x\n")
+    _write(tmp_path / "metadata.jsonl", '{"file_name": "a.jpg", "tags": "x"}')
+    with pytest.raises(ValueError, match=r"metadata\.csv and metadata\.jsonl: give the path of one"):
+        read_source(tmp_path)
 
 
 def test_a_path_may_be_a_string(tmp_path):

@@ -13,14 +13,23 @@ from typing import IO
 import numpy as np
 from scipy import sparse
 
-from pictopic.corpus.counts_files import read_words
-from pictopic.corpus.listing import Counts, Listing, Source
-from pictopic.corpus.npy import map_npy
-from pictopic.corpus.readers import MappedRows
+from pictopic.corpus.readers import MappedRows, map_npy
+from pictopic.corpus.sources.counts_files import read_words
+from pictopic.corpus.sources.listing import Columns, Counts, Listing, Source
 
 _MAX_SIDE = 100_000_000  # rows or columns of the tags
 _PARTS = ("labelled", "unlabelled")
 _SPLITS = {"train": "train", "valid": "validation", "test": "test"}
+
+
+def matches(path: Path, columns: Columns) -> bool:
+    """Whether a path is a folder with the authors' data."""
+    return is_mirflickr(path)
+
+
+def read(path: Path, columns: Columns) -> Source:
+    """The rows of the folder; the split column is the number of the split."""
+    return read_mirflickr(path, split=columns.split_column)
 
 
 def is_mirflickr(folder: Path) -> bool:
@@ -33,19 +42,9 @@ def read_mirflickr(folder: Path, *, n_visual_words: int = 2000, split: str | Non
 
     ``image/{labelled,unlabelled}/combined-*.npy`` have the global features, then the counts of the visual words,
     ``text/text_all_2000_*.npz`` the counts of the tags and ``text/vocab.txt`` their names, ``labels.npy`` the labels.
-    Labels are called by the numbers of their columns.
+    Labels are named after the numbers of their columns.
 
-    Parameters
-    ----------
-    folder : Path
-    n_visual_words : int, default=2000
-        How many of the last columns are visual words.
-    split : str or None, default=None
-        Which of the ``splits`` is taken, "1" (as None) to "5".
-
-    Returns
-    -------
-    Source
+    The last `n_visual_words` columns are visual words; `split`, "1" (as None) to "5", is one of the ``splits``.
     """
     counts = MirFlickrCounts(folder, n_visual_words)
     labels = map_npy(folder / "labels.npy")
@@ -61,14 +60,14 @@ def read_mirflickr(folder: Path, *, n_visual_words: int = 2000, split: str | Non
         listing.add(f"labelled/{i}", [], [str(k) for k in np.flatnonzero(row)], splits.get(i), None)
     for i in range(counts.n_rows["unlabelled"]):
         listing.add(f"unlabelled/{i}", [], None, None, None)
-    # Reading gigabytes for a checksum would take minutes; names and sizes tell copies from other data.
+    # A checksum of gigabytes would take minutes; names and sizes tell copies from other data.
     listing.include(json.dumps([(path.name, path.stat().st_size) for path in counts.files()]))
     return listing.source(folder, multi_label=True, pictures=False, counts=counts)
 
 
 def _splits(folder: Path, split: str | None, n_rows: int) -> dict[int, str]:
     number = split or "1"
-    found: dict[int, str] = {}
+    split_of_row: dict[int, str] = {}
     for name, meaning in _SPLITS.items():
         path = folder / "splits" / f"{name}_indices_{number}.npy"
         if path.is_file():
@@ -77,26 +76,20 @@ def _splits(folder: Path, split: str | None, n_rows: int) -> dict[int, str]:
                 raise ValueError(f"{path} must hold whole numbers")
             if len(rows) and (rows.min() < 0 or rows.max() >= n_rows):
                 raise ValueError(f"{path} has numbers outside of 0..{n_rows - 1}")
-            found.update(dict.fromkeys(rows.tolist(), meaning))
+            split_of_row.update(dict.fromkeys(rows.tolist(), meaning))
         elif split is not None:
             raise ValueError(f"{folder} has no split {split!r}: there is no {path.relative_to(folder)}")
-    return found
+    return split_of_row
 
 
 class MirFlickrCounts(Counts):
-    """Counts and global features of MIR Flickr's pictures.
-
-    Parameters
-    ----------
-    folder : Path
-    n_visual_words : int
-    """
+    """Counts and global features of MIR Flickr's pictures."""
 
     def __init__(self, folder: Path, n_visual_words: int):
         self.folder, self.n_visual_words = folder, n_visual_words
         shapes = {part: [map_npy(path).shape for path in self._pictures(part)] for part in _PARTS}
-        self.n_rows = {part: sum(shape[0] for shape in found) for part, found in shapes.items()}
-        widths = {shape[1] if len(shape) == 2 else 0 for found in shapes.values() for shape in found}
+        self.n_rows = {part: sum(shape[0] for shape in part_shapes) for part, part_shapes in shapes.items()}
+        widths = {shape[1] if len(shape) == 2 else 0 for shape in chain.from_iterable(shapes.values())}
         if len(widths) != 1 or max(widths) < n_visual_words:
             raise ValueError(f"{folder}/image: all arrays need the same number of columns, {n_visual_words} or more")
         self.n_features = max(widths) - n_visual_words

@@ -1,6 +1,7 @@
-"""Tables in files."""
+"""Tables in files, and the sources that they describe."""
 
 import json
+import os
 import re
 
 import pyarrow as pa
@@ -9,9 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from pictopic.corpus import metadata as module
-from pictopic.corpus.metadata import TextLines, open_table
-from pictopic.corpus.source import read_source
+from pictopic.corpus.sources import metadata as module
+from pictopic.corpus.sources import read_source
+from pictopic.corpus.sources.metadata import TextLines, open_table
+from pictopic.words.tags import TagRules
+from tests.corpus.sources.conftest import column, save_picture, write_csv, xmp_packet
 
 
 def _table(tmp_path, name, content):
@@ -272,3 +275,173 @@ def test_a_tag_in_a_parquet_list_that_is_not_utf8_is_read(tmp_path):
     tags = pa.ListArray.from_arrays(pa.array([0, 2, 2], pa.int32()), text)
     pq.write_table(pa.table({"file_name": ["a", "b"], "tags": tags}), tmp_path / "m.parquet")
     assert read_source(tmp_path / "m.parquet").rows["tags"].to_pylist() == [["caf\ufffd", "sea"], []]
+
+
+# ---- as a source ----------------------------------------------------------------------------------------------------
+
+
+def test_csv_metadata_are_read_in_their_order(folder):
+    source = read_source(write_csv(folder, "file_name,tags,label", "b.jpg,Sea; Sky,Coast", 'a.jpg,"x, y",'))
+    assert source.rows.to_pylist() == [
+        {"file_name": "b.jpg", "tags": ["sea", "sky"], "labels": ["Coast"], "split": None},
+        {"file_name": "a.jpg", "tags": ["x", "y"], "labels": None, "split": None},
+    ]
+    assert (source.folder, source.pictures, source.multi_label, source.skipped) == (folder, True, False, [])
+
+
+_ROWS = [{"file_name": "b.jpg", "tags": ["sea", "sky"], "label": 3}, {"file_name": "a.jpg", "tags": [], "label": None}]
+
+
+def _write_jsonl(folder):
+    (folder / "metadata.jsonl").write_text("\n".join(map(json.dumps, _ROWS)))
+
+
+def _write_parquet(folder):
+    pq.write_table(pa.Table.from_pylist(_ROWS), folder / "metadata.parquet")
+
+
+def _write_csv(folder):
+    write_csv(folder, "file_name,tags,label", "b.jpg,sea;sky,3", "a.jpg,,")
+
+
+@pytest.mark.parametrize("write", [_write_csv, _write_jsonl, _write_parquet])
+def test_all_kinds_of_metadata_give_the_same(folder, write):
+    write(folder)
+    source = read_source(folder)
+    assert [column(source, name) for name in ("file_name", "tags", "labels")] == [
+        ["b.jpg", "a.jpg"], [["sea", "sky"], []], [["3"], None],
+    ]  # fmt: skip
+    assert source.fingerprint == read_source(_copy_as_csv(folder)).fingerprint
+
+
+def _copy_as_csv(folder):
+    for path in folder.glob("metadata.*"):
+        path.unlink()
+    _write_csv(folder)
+    return folder
+
+
+def test_the_fingerprint_is_that_of_the_contents_not_of_the_place(folder, tmp_path_factory):
+    _write_csv(folder)
+    other = tmp_path_factory.mktemp("other")
+    for path in folder.iterdir():
+        (other / path.name).write_bytes(path.read_bytes())
+        os.utime(other / path.name, (1, 1))
+    assert read_source(folder).fingerprint == read_source(other).fingerprint
+
+
+def test_another_size_of_a_picture_changes_the_fingerprint(folder):
+    before = read_source(write_csv(folder, "file_name,tags", "a.jpg,x")).fingerprint
+    (folder / "a.jpg").write_bytes(b"another")
+    assert read_source(folder).fingerprint != before
+
+
+def test_labels_are_several(folder):
+    source = read_source(write_csv(folder, "file_name,labels", "a.jpg,Sea;sky;Sea", "b.jpg,", "c.jpg,[]"))
+    assert source.multi_label
+    assert column(source, "labels") == [["Sea", "sky"], None, []]
+
+
+def test_lists_in_the_label_column_are_several(folder):
+    (folder / "metadata.jsonl").write_text('{"file_name": "a.jpg", "label": ["x", "y"]}\n{"file_name": "b.jpg"}\n')
+    source = read_source(folder)
+    assert source.multi_label
+    assert column(source, "labels") == [["x", "y"], None]
+
+
+def test_label_wins_over_labels(folder):
+    source = read_source(write_csv(folder, "file_name,labels,label", "a.jpg,x;y,z; w"))
+    assert column(source, "labels") == [["z; w"]]
+    assert not source.multi_label
+
+
+def test_other_columns_can_be_named(folder):
+    write_csv(folder, "file_name,tags,group,words,part", "a.jpg,no,7,yes,test")
+    source = read_source(folder, label_column="group", tags_column="words", split_column="part")
+    assert source.rows.to_pylist() == [{"file_name": "a.jpg", "tags": ["yes"], "labels": ["7"], "split": "test"}]
+
+
+@pytest.mark.parametrize("option", ["label_column", "tags_column", "split_column"])
+def test_a_column_that_is_not_there_is_an_error_that_names_those_there_are(folder, option):
+    write_csv(folder, "file_name,tags,label", "a.jpg,x,y")
+    with pytest.raises(ValueError, match=r"\.csv has no column 'group'; its columns are file_name, tags, label"):
+        read_source(folder, **{option: "group"})
+
+
+def test_labels_and_tags_can_be_left_out(folder):
+    write_csv(folder, "file_name,tags,label", "a.jpg,x,y")
+    source = read_source(folder, label_column=None, tags_column=None)
+    assert source.rows.to_pylist() == [{"file_name": "a.jpg", "tags": [], "labels": None, "split": None}]
+
+
+def test_tag_rules_are_applied(folder):
+    write_csv(folder, "file_name,tags", "a.jpg,NYC;Nikon;night")
+    source = read_source(folder, tag_rules=TagRules(frozenset({"nikon"}), {"nyc": "new york"}))
+    assert column(source, "tags") == [["new york", "night"]]
+
+
+def test_rows_that_cannot_be_used_are_skipped_with_their_reason(folder):
+    (folder.parent / "secret.jpg").touch()
+    (folder / "link.jpg").symlink_to(folder.parent / "secret.jpg")
+    names = ["a.jpg", "../secret.jpg", "none.jpg", "/etc/passwd", "./a.jpg", "link.jpg", "b.jpg"]
+    source = read_source(write_csv(folder, "file_name,tags", *(f"{name},x" for name in names)))
+    assert column(source, "file_name") == ["a.jpg", "b.jpg"]
+    assert source.listed.tolist() == [0, 6]
+    assert source.skipped == [
+        ("../secret.jpg", "outside the folder"), ("none.jpg", "missing"), ("/etc/passwd", "outside the folder"),
+        ("a.jpg", "duplicate row"), ("link.jpg", "outside the folder"),
+    ]  # fmt: skip
+
+
+def test_a_row_without_a_file_name_is_an_error_with_its_row(folder):
+    with pytest.raises(ValueError, match=r"metadata\.csv, row 3: there is no file_name"):
+        read_source(write_csv(folder, "file_name,tags", "a.jpg,x", " ,y"))
+
+
+def test_the_metadata_file_itself_may_be_given(folder):
+    write_csv(folder, "file_name,tags", "a.jpg,x").joinpath("metadata.csv").rename(folder / "list.csv")
+    source = read_source(folder / "list.csv")
+    assert (source.folder, len(source), source.pictures) == (folder, 1, True)
+
+
+def test_metadata_that_are_not_utf8_lose_nothing(folder):
+    (folder / "metadata.csv").write_bytes(b"file_name,tags\na.jpg,caf\xe9\nb.jpg,caf\xc3\xa9\n")
+    with pytest.warns(UserWarning, match=r"metadata\.csv, row 2: not UTF-8"):
+        source = read_source(folder)
+    assert column(source, "tags") == [["café"], ["café"]]
+
+
+def test_without_a_tags_column_the_keywords_in_the_files_are_tags(folder):
+    save_picture(folder / "k.jpg", xmp=xmp_packet("Sea"))
+    source = read_source(write_csv(folder, "file_name,label", "a.jpg,x", "k.jpg,x"))
+    assert column(source, "tags") == [[], ["sea"]]
+
+
+def test_with_a_tags_column_the_keywords_in_the_files_are_not_read(folder):
+    save_picture(folder / "k.jpg", xmp=xmp_packet("Sea"))
+    assert column(read_source(write_csv(folder, "file_name,tags", "k.jpg,")), "tags") == [[]]
+
+
+# Rows without pictures.
+
+
+def test_if_no_picture_is_there_the_rows_have_tags_only(tmp_path):
+    source = read_source(write_csv(tmp_path, "file_name,tags,labels", "im1.jpg,a;b,x", "im2.jpg,c,y", "im1.jpg,d,"))
+    assert (source.pictures, column(source, "file_name")) == (False, ["im1.jpg", "im2.jpg"])
+    assert source.skipped == [("im1.jpg", "duplicate row")]
+
+
+def test_pictures_need_not_be_looked_for(folder):
+    source = read_source(write_csv(folder, "file_name,tags", "a.jpg,x", "/none.jpg,y"), pictures="none")
+    assert (source.pictures, len(source), source.skipped) == (False, 2, [])
+
+
+def test_rows_without_names_are_called_by_their_numbers(tmp_path):
+    source = read_source(write_csv(tmp_path, "tags,label", "a;b,x", "c,y"))
+    assert (source.pictures, column(source, "file_name")) == (False, ["1", "2"])
+
+
+@pytest.mark.parametrize("pictures", ["auto", "none"])
+def test_neither_pictures_nor_tags_are_an_error(tmp_path, pictures):
+    with pytest.raises(ValueError, match="there are no tags; the columns are file_name, label"):
+        read_source(write_csv(tmp_path, "file_name,label", "a.jpg,x"), pictures=pictures)
