@@ -77,6 +77,33 @@ class AnswersMixin:
         self._check_fitted()
         return self._reader.describe(picture)
 
+    def query(self, picture: Any = None, tags: Sequence[str] = ()) -> Query:
+        """Describe pictures and pass them through the network once, with the tags they are known to have.
+
+        What is returned can stand in place of the picture wherever one is asked about; the tags are then part of it.
+
+        Parameters
+        ----------
+        picture : path, bytes, PIL image or numpy array, a list of them, or Described
+            None: tags only.
+        tags : sequence of str, default=()
+
+        Returns
+        -------
+        Query
+
+        Examples
+        --------
+        >>> query = model.query("new.jpg", tags=["sea"])  # doctest: +SKIP
+        >>> model.annotate(query), model.classify(query), model.search(query)  # doctest: +SKIP
+        """
+        fitted = self._check_fitted()
+        if not isinstance(picture, Query):
+            return Query(self._reader, fitted.estimator, picture, split_tags(list(tags)))
+        if tags:
+            raise ValueError("a query has its tags already: give them to `query`")
+        return picture
+
     def annotate(
         self, picture: Any, k: int = 5, *, tags: Sequence[str] = (), thresholds: bool = False
     ) -> Answer | list[Answer]:
@@ -84,7 +111,7 @@ class AnswersMixin:
 
         Parameters
         ----------
-        picture : path, bytes, PIL image or numpy array, a list of them, or Described
+        picture : path, bytes, PIL image or numpy array, a list of them, Described or Query
         k : int, default=5
         tags : sequence of str, default=()
             Tags that the picture is known to have; they help to find others, and are not given again.
@@ -104,18 +131,15 @@ class AnswersMixin:
             )
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
-        known = tuple(split_tags(list(tags)))
-        query = Query(self._reader, picture, known)
-        p = tag_proba(fitted.estimator, query.rows)
+        query = self.query(picture, tags)
         if not thresholds:
-            return query.answers([rank_tags(own, names, k, known) for own in p])
+            return query.answers([rank_tags(p, names, k, query.tags) for p in query.tag_proba])
         if fitted.thresholds is None:
             raise ValueError("there were too few tagged pictures to learn thresholds from")
-        sure = fitted.thresholds.probabilities(p)
         answers = []
-        for own in sure:
-            passed = [i for i in np.argsort(-own, kind="stable") if own[i] >= fitted.thresholds.thresholds[i]]
-            answers.append([(names[i], float(own[i])) for i in passed if names[i] not in known])
+        for p in fitted.thresholds.probabilities(query.tag_proba):
+            passed = [i for i in np.argsort(-p, kind="stable") if p[i] >= fitted.thresholds.thresholds[i]]
+            answers.append([(names[i], float(p[i])) for i in passed if names[i] not in query.tags])
         return query.answers(answers)
 
     def tag_probabilities(self, picture: Any, *, tags: Sequence[str] = ()) -> dict[str, float]:
@@ -123,7 +147,7 @@ class AnswersMixin:
 
         Parameters
         ----------
-        picture : path, bytes, PIL image or numpy array, or Described
+        picture : path, bytes, PIL image or numpy array, Described or Query
         tags : sequence of str, default=()
             Tags that the picture is known to have.
 
@@ -134,11 +158,11 @@ class AnswersMixin:
         fitted = self._check_fitted()
         if fitted.thresholds is None:
             raise ValueError("there were too few tagged pictures to learn probabilities from")
-        query = Query(self._reader, picture, split_tags(list(tags)))
-        if not query.one:
+        query = self.query(picture, tags)
+        if not query.is_one:
             raise ValueError("tag_probabilities takes one picture, not a list")
-        own = fitted.thresholds.probabilities(tag_proba(fitted.estimator, query.rows))[0]
-        return dict(zip(self.corpus_.vocabulary.annotations, own.tolist(), strict=True))
+        probabilities = fitted.thresholds.probabilities(query.tag_proba)[0]
+        return dict(zip(self.corpus_.vocabulary.annotations, probabilities.tolist(), strict=True))
 
     def classify(
         self, picture: Any, k: int | None = None, *, tags: Sequence[str] = (), dont_know: bool = False
@@ -147,7 +171,7 @@ class AnswersMixin:
 
         Parameters
         ----------
-        picture : path, bytes, PIL image or numpy array, a list of them, or Described
+        picture : path, bytes, PIL image or numpy array, a list of them, Described or Query
         k : int, optional
             How many classes; default: all.
         tags : sequence of str, default=()
@@ -164,13 +188,13 @@ class AnswersMixin:
             raise ValueError(
                 "the collection has no classes to tell apart: add a label column, or a folder per class, and learn anew"
             )
-        query = Query(self._reader, picture, split_tags(list(tags)))
+        query = self.query(picture, tags)
         answers = []
-        for own in fitted.head.predict_proba(fitted.estimator.transform(query.rows)):
-            order = np.argsort(-own, kind="stable")
-            answer = [(fitted.head.classes[i], float(own[i])) for i in order][:k]
-            if dont_know and own.max() < fitted.head.sure_from:
-                answer.insert(0, (DONT_KNOW, float(1 - own.max())))
+        for p in fitted.head.predict_proba(query.hidden):
+            order = np.argsort(-p, kind="stable")
+            answer = [(fitted.head.classes[i], float(p[i])) for i in order][:k]
+            if dont_know and p.max() < fitted.head.sure_from:
+                answer.insert(0, (DONT_KNOW, float(1 - p.max())))
             answers.append(answer[:k])
         return query.answers(answers)
 
@@ -187,7 +211,7 @@ class AnswersMixin:
 
         Parameters
         ----------
-        picture : path, bytes, PIL image or numpy array, a list of them, or Described
+        picture : path, bytes, PIL image or numpy array, a list of them, Described or Query
             Or the name of one in the collection.  A picture is not found by itself.
         tags : sequence of str, optional
         k : int, default=10
@@ -198,22 +222,20 @@ class AnswersMixin:
         -------
         list of (file_name, similarity), best first; for a list of pictures, a list of these
         """
-        fitted = self._check_fitted()
+        self._check_fitted()
         words = tuple(split_tags([tags] if isinstance(tags, str) else list(tags or ())))
         if picture is None and not words:
             raise ValueError("search needs a picture, tags, or both")
-        unknown = [own for own in words if own not in self.corpus_.vocabulary]
+        unknown = [word for word in words if word not in self.corpus_.vocabulary]
         if unknown and picture is None and len(unknown) == len(words):
             raise ValueError(f"no picture of the collection has the tag {unknown[0]!r}")
-        query = Query(self._reader, picture, words)
-        itself = [self._reader.row_of(query.pictures[number]) for number in query.found]
-        numbers, similarities = self._index.search(
-            fitted.estimator.transform(query.rows), k, among=self._filtered(label, tag), exclude=itself
-        )
+        query = self.query(picture, words)
+        itself = [self._reader.row_of(query.pictures[number]) for number in query.readable]
+        numbers, similarities = self._index.search(query.hidden, k, among=self._filtered(label, tag), exclude=itself)
         names = self.corpus_.file_names
         answers = [
-            [(names[row], float(value)) for row, value in zip(own, values, strict=True) if row >= 0]
-            for own, values in zip(numbers, similarities, strict=True)
+            [(names[row], float(value)) for row, value in zip(rows, values, strict=True) if row >= 0]
+            for rows, values in zip(numbers, similarities, strict=True)
         ]
         return query.answers(answers)
 
@@ -228,8 +250,8 @@ class AnswersMixin:
             [sparse.csr_array((n, vocabulary.n_pairs), dtype=np.int32), sparse.eye_array(n, dtype=np.int32)]
         )
         Z = fitted.estimator.transform(Rows(alone, n_annotation_words=n))
-        own = vocabulary.annotations.index(name)
-        rows, values = Index.build(Z).search(Z[[own]], k, exclude=[own])
+        number = vocabulary.annotations.index(name)
+        rows, values = Index.build(Z).search(Z[[number]], k, exclude=[number])
         return [(vocabulary.annotations[row], float(v)) for row, v in zip(rows[0], values[0], strict=True) if row >= 0]
 
     def duplicates(self, similarity: float = 0.98) -> list[list[str]]:
@@ -251,20 +273,20 @@ class AnswersMixin:
         together: dict[int, list[int]] = {}
         for row, number in zip(known, group, strict=True):
             together.setdefault(int(number), []).append(row)
-        found = []
+        near_duplicates = []
         for members in together.values():
             vectors = np.asarray(self._index.vectors[members])
             near = [row for row, value in zip(members, vectors @ vectors[0], strict=True) if value >= similarity]
             if len(near) > 1:
-                found.append([self.corpus_.file_names[row] for row in near])
-        return sorted(found, key=len, reverse=True)
+                near_duplicates.append([self.corpus_.file_names[row] for row in near])
+        return sorted(near_duplicates, key=len, reverse=True)
 
     def explain(self, picture: Any, name: str | None = None) -> Explanation:
         """Which places of a picture spoke for a tag or a class.
 
         Parameters
         ----------
-        picture : path, bytes, PIL image or numpy array, or Described
+        picture : path, bytes, PIL image or numpy array, Described or Query
         name : str, optional
             A class or a tag; default: the picture's most probable class, or tag if there are no classes.
 
@@ -274,20 +296,19 @@ class AnswersMixin:
             Its `overlay` is a picture to look at.
         """
         fitted = self._check_fitted()
-        described = self.describe(picture)
-        if not described.is_one:
+        query = self.query(picture)
+        if not query.is_one:
             raise ValueError("explain takes one picture, not a list")
-        query = Query(self._reader, described)
         if name is None:
-            answer = self.classify(described, 1) if fitted.head is not None else self.annotate(described, 1)
+            answer = self.classify(query, 1) if fitted.head is not None else self.annotate(query, 1)
             name = str(answer[0][0])
         score = self._score_of(name)
         total, columns, falls = contributions(query.rows, score)
         counts = query.rows.read().toarray()[0]
         share = np.zeros(query.rows.n_visual)
         share[columns] = falls / counts[columns]
-        extractor = self.corpus_.extractor
-        image = extractor.open(self._reader.file_of(described.pictures[0]))
+        extractor = self._reader.extractor
+        image = extractor.open(self._reader.file_of(query.pictures[0]))
         heat = heat_map(image, extractor, share)
         order = np.argsort(-falls, kind="stable")
         words = [(int(columns[i]), float(falls[i])) for i in order]
@@ -313,7 +334,7 @@ class AnswersMixin:
         if label is not None:
             if label not in self.corpus_.classes:
                 raise ValueError(f"there is no class {label!r}; there are {', '.join(self.corpus_.classes[:20])}")
-            chosen &= [label in (own or ()) for own in self.corpus_.label_lists]
+            chosen &= [label in (labels or ()) for labels in self.corpus_.label_lists]
         if tag is not None:
-            chosen &= [normalise_tag(tag) in own for own in self.corpus_.tags]
+            chosen &= [normalise_tag(tag) in row_tags for row_tags in self.corpus_.tags]
         return chosen

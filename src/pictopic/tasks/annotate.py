@@ -18,7 +18,7 @@ _ROUNDS = 10  # of learning offsets given the slope, and the slope given the off
 _FEW = 5  # validation pictures with a tag below which its threshold is the common one
 
 
-def tag_proba(estimator: Any, rows: Rows) -> np.ndarray:
+def tag_proba(estimator: Any, rows: Rows, hidden: np.ndarray | None = None) -> np.ndarray:
     """p(next word) over the annotation words, renormalised.
 
     Parameters
@@ -27,12 +27,18 @@ def tag_proba(estimator: Any, rows: Rows) -> np.ndarray:
         Fitted.
     rows : Rows
         With the tags that are known already; `Rows.without_tags` for none.
+    hidden : array of shape (n, n_components), optional
+        What the estimator's `transform` returned for the rows, which then do not pass through the network again.
 
     Returns
     -------
     array of shape (n, n_annotation_words)
     """
-    p = estimator.next_word_proba(rows, columns=np.arange(rows.n_visual, rows.shape[1]))
+    columns = np.arange(rows.n_visual, rows.shape[1])
+    if hidden is None:
+        p = estimator.next_word_proba(rows, columns=columns)
+    else:
+        p = estimator.next_word_proba_from(hidden, columns=columns)
     return p / np.maximum(p.sum(axis=1, keepdims=True), _TINY)
 
 

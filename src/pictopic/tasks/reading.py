@@ -16,6 +16,8 @@ from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.pieces import Piece, in_processes, make_piece
 from pictopic.corpus.rows import Rows
 from pictopic.corpus.stages import PIECE
+from pictopic.tasks.annotate import tag_proba
+from pictopic.words.extract import Extractor
 from pictopic.words.pictures import PictureError
 
 Answer = list[tuple[str, float]]
@@ -34,15 +36,19 @@ class Described(NamedTuple):
     is_one: bool  # not a list: one answer is wanted, and not a list of them
     visual: sparse.csr_array  # (n, n_pairs): of those that could be read
     features: np.ndarray  # (n, n_computed_features)
-    found: list[int]  # their numbers among the pictures
+    readable: list[int]  # their numbers among the pictures
 
 
 class Query:
-    """Pictures with tags that somebody asks about.
+    """Pictures with the tags they are known to have, to ask many things about; see `PictureModel.query`.
+
+    They pass through the network once, when something is asked that needs it.
 
     Parameters
     ----------
     reader : PictureReader
+    estimator : DocNADE, SupDocNADE, DeepDocNADE or SupDeepDocNADE
+        Fitted.
     pictures : path, bytes, PIL image or numpy array, a list of them, Described, or None
         None: tags only.
     tags : sequence of str
@@ -52,19 +58,32 @@ class Query:
     ----------
     rows : Rows
         Of the pictures that could be read.
-    found : list of int
+    readable : list of int
         Their numbers.
     """
 
-    def __init__(self, reader: PictureReader, pictures: Any, tags: Sequence[str] = ()):
-        self.pictures, self.one, visual, features, self.found = reader.describe(pictures)
-        self.rows = reader.rows(visual, features, tags)
+    def __init__(self, reader: PictureReader, estimator: Any, pictures: Any, tags: Sequence[str] = ()):
+        self.pictures, self.is_one, visual, features, self.readable = reader.describe(pictures)
+        self.tags = tuple(tags)
+        self.rows = reader.rows(visual, features, self.tags)
+        self._estimator = estimator
+
+    @cached_property
+    def hidden(self) -> np.ndarray:
+        """Representations of the rows."""
+        hidden: np.ndarray = self._estimator.transform(self.rows)
+        return hidden
+
+    @cached_property
+    def tag_proba(self) -> np.ndarray:
+        """p(next word) of each tag."""
+        return tag_proba(self._estimator, self.rows, self.hidden)
 
     def answers(self, answers: list[Answer]) -> Answer | list[Answer]:
         """One answer for one picture; for a list of pictures a list, empty for those that could not be read."""
-        if self.one:
+        if self.is_one:
             return answers[0]
-        by_number = dict(zip(self.found, answers, strict=True))
+        by_number = dict(zip(self.readable, answers, strict=True))
         return [by_number.get(number, []) for number in range(len(self.pictures))]
 
 
@@ -101,31 +120,35 @@ class PictureReader:
         """
         if isinstance(pictures, Described):
             return pictures
-        one = is_one(pictures)
-        given = [pictures] if one else list(pictures)
+        single = is_one(pictures)
+        given = [pictures] if single else list(pictures)
         if len(given) == 1 and given[0] is None:
-            return Described(given, one, self._no_pictures(1), np.zeros((1, 0)), [0])
-        extractor = self.corpus.extractor
+            return Described(given, single, self._no_pictures(1), np.zeros((1, 0)), [0])
         files = [self.file_of(picture) for picture in given]
         parts = [files[k : k + PIECE] for k in range(0, len(files), PIECE)]
         n_jobs = self.n_jobs if len(files) >= _IN_PROCESSES_FROM else 1
-        pieces = list(in_processes(make_piece, ((part, extractor) for part in parts), n_jobs))
-        found: list[int] = []
+        pieces = list(in_processes(make_piece, ((part, self.extractor) for part in parts), n_jobs))
+        readable: list[int] = []
         for k, (part, piece) in enumerate(zip(parts, pieces, strict=True)):
-            found += (k * PIECE + piece.kept).tolist()
+            readable += (k * PIECE + piece.kept).tolist()
             for number, reason in piece.skipped:
-                self._tell(f"{_name(part[number])}: {reason}", is_error=len(files) == 1)
+                self._report(f"{_name(part[number])}: {reason}", is_error=len(files) == 1)
         counts = sparse.vstack([piece.counts for piece in pieces], format="csr") if pieces else self._no_pictures(0)
-        return Described(given, one, sparse.csr_array(counts), _features(pieces), found)
+        return Described(given, single, sparse.csr_array(counts), _features(pieces), readable)
+
+    @cached_property
+    def extractor(self) -> Extractor:
+        """What counts the words of pictures as they were counted for the corpus."""
+        return self.corpus.extractor
 
     def _no_pictures(self, n: int) -> sparse.csr_array:
         return sparse.csr_array((n, self.corpus.vocabulary.n_pairs), dtype=np.int32)
 
     @staticmethod
-    def _tell(text: str, is_error: bool) -> None:
+    def _report(text: str, is_error: bool) -> None:
         if is_error:
             raise PictureError(text)
-        warnings.warn(text, stacklevel=5)
+        warnings.warn(text, stacklevel=6)
 
     def file_of(self, picture: Any) -> Any:
         """The file of a picture that is called by its name in the collection."""
@@ -149,8 +172,8 @@ class PictureReader:
 
 
 def _features(pieces: list[Piece]) -> np.ndarray:
-    some = [piece.features for piece in pieces if len(piece.kept)]
-    return np.concatenate(some) if some else np.zeros((0, 0), np.float32)
+    features = [piece.features for piece in pieces if len(piece.kept)]
+    return np.concatenate(features) if features else np.zeros((0, 0), np.float32)
 
 
 def _name(picture: Any) -> str:
