@@ -1,8 +1,7 @@
 """Count the files of pictopic that one action passes through: ``python tools/count_files.py annotate``.
 
-Files of called functions below ``src/pictopic`` count, in all threads of this process; module bodies do not.
-Threads that were started before the count are not followed.  For `annotate` that is the thread of the event loop: the
-handlers and the middleware that run there are missing, so the number is a lower bound.
+Files of called functions below ``src/pictopic`` count, in all threads of this process that started under the counter:
+for `annotate` the event loop's as well as the workers'.  Module bodies do not count.  ``--functions`` lists them too.
 """
 
 from __future__ import annotations
@@ -21,29 +20,31 @@ import pictopic
 ROOT = Path(pictopic.__file__).parent
 
 
-def files_passed(action: Callable[[], Any]) -> list[str]:
-    """Paths, relative to the package, of the files whose functions are called while `action` runs.
+class Counter:
+    """Notes the functions of the package that are called while it is on, in each thread started after it was made."""
 
-    Threads that run already are not followed: let `action` start those that matter.
-    """
-    paths: set[str] = set()
+    def __init__(self) -> None:
+        self.is_on = False
+        self.functions: set[tuple[str, str]] = set()  # file, relative to the package, and name
+        threading.setprofile(self._note)
+        sys.setprofile(self._note)
 
-    def note(frame: FrameType, event: str, argument: Any) -> None:
-        if event == "call" and frame.f_code.co_name != "<module>":
-            paths.add(frame.f_code.co_filename)
+    def _note(self, frame: FrameType, event: str, argument: Any) -> None:
+        code = frame.f_code
+        if self.is_on and event == "call" and code.co_name != "<module>" and code.co_filename.startswith(str(ROOT)):
+            self.functions.add((str(Path(code.co_filename).relative_to(ROOT)), code.co_qualname))
 
-    threading.setprofile(note)
-    sys.setprofile(note)
-    try:
-        action()
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
-    return sorted(str(Path(path).relative_to(ROOT)) for path in paths if Path(path).is_relative_to(ROOT))
+    def count(self, action: Callable[[], Any]) -> None:
+        """Run an action, and note what it passes through."""
+        self.is_on = True
+        try:
+            action()
+        finally:
+            self.is_on = False
 
 
-def annotate() -> list[str]:
-    """Files that a POST to /annotate passes through, of a server that has answered one before."""
+def annotate(counter: Counter) -> None:
+    """Functions that a POST to /annotate passes through, of a server that has answered one before."""
     from fastapi.testclient import TestClient
     from PIL import Image
 
@@ -59,24 +60,25 @@ def annotate() -> list[str]:
         options = {"n_words": 12, "regions": "1x1", "features": ("cld",), "model": "shallow"}
         PictureModel(n_jobs=1, verbose=0, **options).fit(scenes).save(Path(name) / "model")  # type: ignore[arg-type]
 
-        def ask(app: Any) -> None:
-            with TestClient(app, base_url="http://127.0.0.1") as client:
-                client.post("/api/v1/annotate", files={"pictures": ("a.jpg", buffer.getvalue())}).raise_for_status()
-
-        settings = Settings(threads=1, check_every=1e6)
-        ask(create_app(Path(name) / "model", settings))  # what is compiled or loaded late, is now
+        settings = Settings(threads=1, check_every=1e6)  # the model's own checks are no part of the request
         with TestClient(create_app(Path(name) / "model", settings), base_url="http://127.0.0.1") as client:
-            # The worker threads start with the first request, and are followed; the model's own checks are not.
+
             def post() -> None:
                 client.post("/api/v1/annotate", files={"pictures": ("a.jpg", buffer.getvalue())}).raise_for_status()
 
-            return files_passed(post)
+            post()  # what is compiled or loaded late, is now
+            counter.count(post)
 
 
 ACTIONS = {"annotate": annotate}
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] not in ACTIONS:
-        sys.exit(f"usage: python tools/count_files.py {{{','.join(ACTIONS)}}}")
-    passed = ACTIONS[sys.argv[1]]()
-    print(len(passed), *passed, sep="\n")
+    arguments = [argument for argument in sys.argv[1:] if argument != "--functions"]
+    if len(arguments) != 1 or arguments[0] not in ACTIONS:
+        sys.exit(f"usage: python tools/count_files.py {{{','.join(ACTIONS)}}} [--functions]")
+    counter = Counter()
+    ACTIONS[arguments[0]](counter)
+    files = sorted({file for file, _ in counter.functions})
+    print(len(files), *files, sep="\n")
+    if "--functions" in sys.argv:
+        print(*(f"{file}: {name}" for file, name in sorted(counter.functions)), sep="\n")

@@ -235,3 +235,21 @@ def test_a_picture_described_with_other_words_is_refused(model):
 def test_only_one_picture_is_explained(model):
     with pytest.raises(ValueError, match="one picture"):
         model.explain([pattern(201)[0], pattern(202)[0]])
+
+
+@pytest.mark.parametrize("kind", ["model", "deep_model"])
+@pytest.mark.parametrize("tags", [(), ("lines", "unknown")])
+def test_a_query_gets_the_answers_of_its_picture(kind, tags, request):
+    model, pixels = request.getfixturevalue(kind), pattern(203)[0]
+    query = model.query(pixels, tags)
+    assert model.annotate(query, 4) == model.annotate(pixels, 4, tags=tags)
+    assert model.annotate(query, thresholds=True) == model.annotate(pixels, tags=tags, thresholds=True)
+    assert model.tag_probabilities(query) == model.tag_probabilities(pixels, tags=tags)
+    assert model.classify(query) == model.classify(pixels, tags=tags)
+    assert model.search(query, k=5) == model.search(pixels, tags, k=5)
+    assert model.explain(model.query(pixels)).words == model.explain(pixels).words
+
+
+def test_the_tags_of_a_query_are_part_of_it(model):
+    with pytest.raises(ValueError, match="a query has its tags already"):
+        model.annotate(model.query(pattern(203)[0]), tags=["lines"])

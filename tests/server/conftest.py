@@ -19,8 +19,7 @@ from PIL import Image
 from pictopic import PictureModel
 from pictopic.demo.scenes import write_scenes
 from pictopic.server.app import create_app
-from pictopic.server.connections import Connection
-from pictopic.server.run import server_options
+from pictopic.server.run import Connection, server_options
 from pictopic.server.settings import Settings
 
 QUICK = {"n_words": 12, "regions": "1x1", "features": ("cld",), "n_jobs": 1, "verbose": 0, "model": "shallow"}
@@ -129,3 +128,27 @@ def check_problem(response, status: int, kind: str) -> dict:
     assert found["title"]
     assert found["detail"]
     return found
+
+
+def get(client, address, **parameters):
+    response = client.get(f"/api/v1{address}", params=parameters)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def pairs(scored):
+    return [(own["name"], own["score"]) for own in scored]
+
+
+def close(ours, expected):
+    """Whether names are the same, and values up to the digits that are rounded off."""
+    return [a for a, _ in ours] == [a for a, _ in expected] and np.allclose(
+        [b for _, b in ours], [b for _, b in expected], atol=1e-5
+    )
+
+
+def opened(response):
+    """The pixels of a JPEG that was answered."""
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "image/jpeg"
+    return np.asarray(Image.open(io.BytesIO(response.content)).convert("RGB"), dtype=float)

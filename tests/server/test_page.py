@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from pictopic import PictureModel
-from pictopic.server.page import FOLDER
+from pictopic.server.routers.service import PAGE
 from tests.browser import chromium, needs_chromium
 from tests.server.conftest import QUICK, picture, running
 
@@ -526,7 +526,7 @@ def test_files_are_asked_for_again_but_not_sent_again(client, path):
 
 
 def test_nothing_of_the_page_leads_elsewhere_or_makes_code_of_text():
-    files = [path for path in FOLDER.rglob("*") if path.suffix in (".js", ".html", ".css", ".svg")]
+    files = [path for path in PAGE.rglob("*") if path.suffix in (".js", ".html", ".css", ".svg")]
     assert len(files) > 20
     for path in files:
         text = path.read_text().replace("http://www.w3.org/", "")

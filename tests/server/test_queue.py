@@ -1,12 +1,27 @@
-"""Functions that wait for threads, and calls that several requests share."""
+"""Functions that wait for threads, calls that several requests share, and the memory that is given back."""
 
 import asyncio
+import io
+import re
+import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+from PIL import Image
 
+from pictopic import PictureModel
 from pictopic.server.problems import ProblemError
 from pictopic.server.queue import WorkQueue
+from tests.cli.test_serve import post, serving
+from tests.server.conftest import check_problem, files, picture, served
+
+# What is made once takes long: one process makes it for all.
+pytestmark = pytest.mark.xdist_group("server")
+
+MEGABYTE = 1 << 20
 
 
 class Doubling:
@@ -28,20 +43,20 @@ class Doubling:
 
 def share(double, *requests, n_threads=1, **options):
     """Answers to requests (key, numbers) that wait while the first one is worked on, or the errors."""
-    gate = WorkQueue(n_threads, **({"max_waiting": 100, "timeout": 30, "name": "test"} | options))
+    queue = WorkQueue(n_threads, **({"max_waiting": 100, "timeout": 30, "name": "test"} | options))
 
     async def run():
-        waiting = [asyncio.create_task(gate.share(*requests[0][:1], double, requests[0][1]))]
+        waiting = [asyncio.create_task(queue.share(*requests[0][:1], double, requests[0][1]))]
         await asyncio.to_thread(double.is_called.wait, 30)
-        waiting += [asyncio.create_task(gate.share(key, double, numbers)) for key, numbers in requests[1:]]
-        await asyncio.sleep(0)  # each enters the gate in its first step; a free thread may have answered by then
+        waiting += [asyncio.create_task(queue.share(key, double, numbers)) for key, numbers in requests[1:]]
+        await asyncio.sleep(0)  # each enters the queue in its first step; a free thread may have answered by then
         double.may_go_on.set()
         return await asyncio.gather(*waiting, return_exceptions=True)
 
     try:
         return asyncio.run(run())
     finally:
-        gate.close()
+        queue.close()
 
 
 def test_requests_that_wait_share_a_call_and_each_gets_its_own():
@@ -82,20 +97,20 @@ def test_too_many_that_wait_are_refused():
 
 
 def test_who_waited_too_long_is_not_worked_on_any_more():
-    double, gate = Doubling(), WorkQueue(1, max_waiting=10, timeout=0.2, name="test")
+    double, queue = Doubling(), WorkQueue(1, max_waiting=10, timeout=0.2, name="test")
 
     async def run():
-        first = asyncio.create_task(gate.share("a", double, [1]))
+        first = asyncio.create_task(queue.share("a", double, [1]))
         await asyncio.to_thread(double.is_called.wait, 30)
-        found = await asyncio.gather(first, gate.share("a", double, [2]), return_exceptions=True)
-        n_left = gate.waiting
+        found = await asyncio.gather(first, queue.share("a", double, [2]), return_exceptions=True)
+        n_left = queue.waiting
         double.may_go_on.set()
-        while gate.waiting:
+        while queue.waiting:
             await asyncio.sleep(0.001)
-        return found, n_left, await gate.share("a", double, [3])
+        return found, n_left, await queue.share("a", double, [3])
 
     found, n_left, last = asyncio.run(run())
-    gate.close()
+    queue.close()
     assert [error.status_code for error in found] == [504, 504]
     assert n_left == 1  # the one that runs cannot be stopped
     assert last == [6]
@@ -103,14 +118,14 @@ def test_who_waited_too_long_is_not_worked_on_any_more():
 
 
 def test_closing_tells_those_that_wait():
-    double, gate = Doubling(), WorkQueue(1, max_waiting=10, timeout=30, name="test")
+    double, queue = Doubling(), WorkQueue(1, max_waiting=10, timeout=30, name="test")
 
     async def run():
-        first = asyncio.create_task(gate.share("a", double, [1]))
+        first = asyncio.create_task(queue.share("a", double, [1]))
         await asyncio.to_thread(double.is_called.wait, 30)
-        second = asyncio.create_task(gate.share("a", double, [2]))
+        second = asyncio.create_task(queue.share("a", double, [2]))
         await asyncio.sleep(0.01)
-        gate.close()
+        queue.close()
         with pytest.raises(asyncio.CancelledError):
             await second
         double.may_go_on.set()
@@ -120,12 +135,79 @@ def test_closing_tells_those_that_wait():
 
 
 def test_nothing_is_kept_of_keys_that_nobody_waits_for():
-    gate = WorkQueue(2, max_waiting=10, timeout=30, name="test")
+    queue = WorkQueue(2, max_waiting=10, timeout=30, name="test")
 
     async def run():
         for key in range(20):
-            assert await gate.share(key, list, [key]) == [key]
+            assert await queue.share(key, list, [key]) == [key]
 
     asyncio.run(run())
-    gate.close()
-    assert gate._shares == {}
+    queue.close()
+    assert queue._shares == {}
+
+
+# ---- requests that wait ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def blocked(monkeypatch):
+    """Let the model answer only when it is allowed to."""
+    allowed, answer = threading.Event(), PictureModel.annotate
+
+    def wait(*arguments, **options):
+        allowed.wait(10)
+        return answer(*arguments, **options)
+
+    monkeypatch.setattr(PictureModel, "annotate", wait)
+    yield allowed
+    allowed.set()
+
+
+def test_when_too_many_wait_others_are_told_to_come_back(folder, blocked):
+    with served(folder, threads=1, max_waiting=2) as client, ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(client.post, "/api/v1/annotate", files=files(picture())) for _ in range(2)]
+        queue = client.app.state.server.queue
+        for _ in range(200):
+            if queue.waiting == 2:
+                break
+            time.sleep(0.01)
+        response = client.post("/api/v1/annotate", files=files(picture()))
+        check_problem(response, 429, "busy")
+        assert int(response.headers["retry-after"]) >= 1
+        assert client.get("/healthz").status_code == 200
+        blocked.set()
+        assert [own.result().status_code for own in waiting] == [200, 200]
+        assert client.post("/api/v1/annotate", files=files(picture())).status_code == 200
+        assert queue.waiting == 0
+
+
+def test_an_answer_that_takes_too_long_is_a_timeout(folder, blocked):
+    with served(folder, timeout=0.2) as client:
+        check_problem(client.post("/api/v1/annotate", files=files(picture())), 504, "timeout")
+        blocked.set()
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+def memory(process, kind):
+    """Bytes of another process: now ("VmRSS"), or at its highest ("VmHWM")."""
+    text = Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(rf"{kind}:\s+(\d+) kB", text)[1]) * 1024
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system does not tell it in this way")
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "LA", "I;16"])
+def test_the_memory_of_a_large_picture_is_given_back(folder, mode):
+    buffer = io.BytesIO()
+    Image.new(mode, (7000, 7000)).save(buffer, "PNG")
+    with serving(folder) as (process, address):
+        for route in ("annotate", "look"):  # once, so that all code is loaded
+            post(f"{address}/api/v1/{route}", picture())
+        before = memory(process, "VmRSS")
+        for route in ("annotate", "look", "annotate"):
+            post(f"{address}/api/v1/{route}", buffer.getvalue())
+        # Decoded, with four bytes a pixel, and once more without transparency.
+        assert memory(process, "VmHWM") < before + 550 * MEGABYTE
+        assert memory(process, "VmRSS") < before + 120 * MEGABYTE

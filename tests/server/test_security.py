@@ -1,22 +1,18 @@
-"""Who may ask, how much, and what every answer says to browsers."""
+"""Who may ask, who tries tokens, and what every answer says to browsers."""
 
 import asyncio
 import json
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 
-import httpx
 import pytest
 
 from pictopic import PictureModel
 from pictopic.server import security
-from pictopic.server.app import create_app
-from pictopic.server.connections import ConnectionLimits
+from pictopic.server.problems import ProblemError
+from pictopic.server.run import ConnectionLimits
+from pictopic.server.security import Throttle, client_of
 from pictopic.server.served_model import picture_id
-from pictopic.server.settings import Settings
-from tests.server.conftest import check_problem, connect, files, picture, running, send_raw, served
+from tests.server.conftest import check_problem, files, picture, running, send_raw, served
 
 # What is made once takes long: one process makes it for all.
 pytestmark = pytest.mark.xdist_group("server")
@@ -106,153 +102,6 @@ def test_an_error_in_the_middle_of_a_stream_is_a_line(folder, monkeypatch):
     assert ["problem" in line for line in lines] == [False] * 8 + [True] * 2
     assert lines[-1]["problem"]["type"] == "/docs#internal"
     assert "secret" not in response.text
-
-
-# ---- limits ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_body_that_says_that_it_is_too_large_is_not_read(folder):
-    with served(folder, max_upload=5000) as client:
-        check_problem(client.post("/api/v1/annotate", files=files(b"x" * 6000)), 413, "too-large")
-
-
-def _ask_by_hand(app, receive):
-    """Status and what is sent, without a client."""
-    sent = []
-
-    async def send(message):
-        sent.append(message)
-
-    headers = [(b"host", b"127.0.0.1"), (b"content-type", b"multipart/form-data; boundary=x")]
-    scope = {
-        "type": "http", "method": "POST", "path": "/api/v1/annotate", "headers": headers, "query_string": b"",
-        "http_version": "1.1", "scheme": "http", "server": ("127.0.0.1", 80), "client": None, "root_path": "",
-    }  # fmt: skip
-    asyncio.run(app(scope, receive, send))
-    return sent
-
-
-def test_a_body_without_a_length_is_read_up_to_the_limit_only(folder):
-    n_read = 0
-
-    async def receive():
-        nonlocal n_read
-        n_read += 1
-        start = b'--x\r\nContent-Disposition: form-data; name="pictures"; filename="a.jpg"\r\n\r\n'
-        return {"type": "http.request", "body": start if n_read == 1 else b"x" * 1000, "more_body": True}
-
-    sent = _ask_by_hand(create_app(folder, Settings(max_upload=5000)), receive)
-    assert sent[0]["status"] == 413
-    assert (b"content-type", b"application/problem+json") in sent[0]["headers"]
-    assert n_read == 6
-
-
-def test_a_body_that_does_not_arrive_is_a_timeout(folder):
-    app = create_app(folder, Settings(timeout=0.1))
-    sent = _ask_by_hand(app, lambda: asyncio.sleep(10))
-    assert sent[0]["status"] == 408
-    assert (b"content-type", b"application/problem+json") in sent[0]["headers"]
-
-
-def test_a_client_that_goes_away_is_no_error(folder, caplog):
-    async def gone():
-        return {"type": "http.disconnect"}
-
-    assert _ask_by_hand(create_app(folder, Settings()), gone) == []
-    assert not caplog.text
-
-
-def _sign_in_slowly(address):
-    """A connection on which the body of a request does not arrive."""
-    connection = connect(address)
-    head = b"POST /api/v1/session HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-    connection.sendall(head + b"Content-Length: 16\r\n\r\n{")
-    return connection
-
-
-def test_bodies_that_do_not_arrive_are_in_nobodys_way(folder):
-    """The oldest of them gives way, here or among the answers."""
-    with running(folder, max_requests=4, token=TOKEN) as address, ExitStack() as stack:
-        slow = [stack.enter_context(_sign_in_slowly(address)) for _ in range(100)]
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        with httpx.Client(base_url=address, headers=headers, timeout=4) as client:
-            assert client.get("/healthz").status_code == 200
-            assert client.get("/").status_code == 200
-            assert client.get("/api/v1/tags").status_code == 200
-            assert client.post("/api/v1/session", json={"token": TOKEN}).status_code == 204
-        assert slow[0].recv(12) == b"HTTP/1.1 408"
-        slow[-1].sendall(b'"token":"nothing"}')
-        assert slow[-1].recv(12) == b"HTTP/1.1 422"  # who came last had not to go
-
-
-def test_bytes_that_are_held_are_bounded(folder, monkeypatch):
-    monkeypatch.setattr(security, "_BODIES_AT_ONCE", 2)
-    start = b'--x\r\nContent-Disposition: form-data; name="a"; filename="a.jpg"\r\n\r\n' + b"x" * 90_000
-    head = (
-        b"POST /api/v1/annotate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=x\r\n"
-        b"Content-Length: 100000\r\n\r\n"
-    )
-    with running(folder, max_upload=100_000) as address, ExitStack() as stack:
-        slow = [stack.enter_context(connect(address)) for _ in range(3)]
-        for connection in slow:
-            connection.sendall(head + start)
-            time.sleep(0.2)
-        assert slow[0].recv(12) == b"HTTP/1.1 408"
-        slow[2].sendall(b"x" * (100_000 - len(start)))
-        assert slow[2].recv(12) == b"HTTP/1.1 422"  # the whole form has arrived, and has no picture
-
-
-def test_too_many_files_are_refused(folder):
-    with served(folder, max_files=2) as client:
-        assert client.post("/api/v1/annotate", files=files(picture(), picture())).status_code == 200
-        check_problem(client.post("/api/v1/annotate", files=files(*[picture()] * 3)), 413, "too-large")
-
-
-def test_too_many_pixels_are_refused_before_they_are_decoded(folder):
-    with served(folder, max_pixels=1000) as client:
-        found = check_problem(client.post("/api/v1/annotate", files=files(picture())), 422, "unreadable-picture")
-        assert "above the limit" in found["detail"]
-
-
-@pytest.fixture
-def blocked(monkeypatch):
-    """Let the model answer only when it is allowed to."""
-    allowed, answer = threading.Event(), PictureModel.annotate
-
-    def wait(*arguments, **options):
-        allowed.wait(10)
-        return answer(*arguments, **options)
-
-    monkeypatch.setattr(PictureModel, "annotate", wait)
-    yield allowed
-    allowed.set()
-
-
-def test_when_too_many_wait_others_are_told_to_come_back(folder, blocked):
-    with served(folder, threads=1, max_waiting=2) as client, ThreadPoolExecutor(2) as pool:
-        waiting = [pool.submit(client.post, "/api/v1/annotate", files=files(picture())) for _ in range(2)]
-        gate = client.app.state.parts.gate
-        for _ in range(200):
-            if gate.waiting == 2:
-                break
-            time.sleep(0.01)
-        response = client.post("/api/v1/annotate", files=files(picture()))
-        check_problem(response, 429, "busy")
-        assert int(response.headers["retry-after"]) >= 1
-        assert client.get("/healthz").status_code == 200
-        blocked.set()
-        assert [own.result().status_code for own in waiting] == [200, 200]
-        assert client.post("/api/v1/annotate", files=files(picture())).status_code == 200
-        assert gate.waiting == 0
-
-
-def test_an_answer_that_takes_too_long_is_a_timeout(folder, blocked):
-    with served(folder, timeout=0.2) as client:
-        check_problem(client.post("/api/v1/annotate", files=files(picture())), 504, "timeout")
-        blocked.set()
-
-
-# ---- who may ask -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("given", [None, "Bearer wrong", f"Basic {TOKEN}", TOKEN, "Bearer \xff", "Bearer"])
@@ -356,6 +205,112 @@ def test_no_answer_names_a_place_on_the_machine(client, folder, scenes, learnt):
             assert str(place).encode() not in answer.content + str(answer.headers).encode()
 
 
+# ---- guessing tokens -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def waited(monkeypatch):
+    """The seconds of each delay, none of which is waited for."""
+    seconds = []
+
+    async def sleep(delay):
+        seconds.append(delay)
+
+    monkeypatch.setattr(security.asyncio, "sleep", sleep)
+    return seconds
+
+
+def status(throttle, client, credential, is_right=False):
+    """0 if it is let through."""
+    try:
+        asyncio.run(throttle.check(client, credential, is_right))
+    except ProblemError as error:
+        return error.status_code
+    return 0
+
+
+def test_each_wrong_one_takes_longer_up_to_a_bound(waited):
+    throttle = Throttle()
+    assert [status(throttle, "a", b"%d" % k) for k in range(8)] == [401] * 8
+    assert waited == [0.5, 1, 2, 4, 8, 8, 8, 8]
+
+
+def test_the_same_wrong_one_counts_once(waited):
+    throttle = Throttle()
+    assert [status(throttle, "a", b"stale cookie") for _ in range(50)] == [401] * 50
+    assert waited == [0.5]
+
+
+def test_other_clients_and_right_ones_are_not_slowed_down(waited):
+    throttle = Throttle()
+    for k in range(8):
+        status(throttle, "a", b"%d" % k)
+    waited.clear()
+    assert status(throttle, "b", b"right", is_right=True) == 0
+    assert status(throttle, "a", b"right", is_right=True) == 0
+    assert waited == []
+    assert status(throttle, "b", b"wrong") == 401
+    assert waited == [0.5]
+
+
+def test_many_at_once_are_refused_unseen(monkeypatch):
+    """Otherwise the one that is answered at once would be the right one."""
+    monkeypatch.setattr(security, "_LONGEST_DELAY", 0.1)
+
+    async def run():
+        throttle = Throttle()
+        wrong = [asyncio.create_task(throttle.check("a", b"%d" % k, False)) for k in range(20)]
+        await asyncio.sleep(0)
+        with pytest.raises(ProblemError) as refused:
+            await throttle.check("a", b"right", True)
+        await throttle.check("b", b"right", True)
+        found = await asyncio.gather(*wrong, return_exceptions=True)
+        await throttle.check("a", b"right", True)
+        return refused.value, [error.status_code for error in found]
+
+    refused, statuses = asyncio.run(run())
+    assert refused.status_code == 429
+    assert int(refused.headers["Retry-After"]) >= 1
+    assert statuses == [401] * 8 + [429] * 12
+
+
+def test_wrong_ones_are_forgotten(waited, monkeypatch):
+    throttle = Throttle()
+    for k in range(8):
+        status(throttle, "a", b"%d" % k)
+    waited.clear()
+    monkeypatch.setattr(security, "_FORGOTTEN", -1.0)
+    status(throttle, "a", b"0")
+    assert waited == [0.5]
+
+
+def test_the_memory_is_bounded(waited, monkeypatch):
+    monkeypatch.setattr(security, "_CLIENTS", 100)
+    throttle = Throttle()
+
+    async def run():
+        for k in range(1000):
+            with pytest.raises(ProblemError):
+                await throttle.check(str(k), b"wrong", False)
+
+    asyncio.run(run())
+    assert len(throttle._tries) == 100
+
+
+@pytest.mark.parametrize(
+    ("host", "client"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ("::1", "::"),
+        ("testclient", "testclient"),
+    ],
+)
+def test_who_a_client_is(host, client):
+    assert client_of({"client": (host, 1)}) == client
+    assert client_of({"client": None}) == ""
+
+
 # ---- headers that are no headers -------------------------------------------------------------------------------------
 
 ODD = [
@@ -390,8 +345,8 @@ def address(request, folder):
     """Of a server for this machine, or of one with a token for others."""
     settings = {} if request.param == "loopback" else {"token": TOKEN, "hosts": None}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pictopic.server.throttle._LONGEST_DELAY", 0.01)
-        patch.setattr("pictopic.server.throttle._FIRST_DELAY", 0.001)
+        patch.setattr("pictopic.server.security._LONGEST_DELAY", 0.01)
+        patch.setattr("pictopic.server.security._FIRST_DELAY", 0.001)
         with running(folder, ConnectionLimits(head_seconds=5.0), timeout=10.0, **settings) as address:
             yield address
 

@@ -62,31 +62,31 @@ def test_a_newer_model_takes_over_and_no_request_fails(place, learnt, other):
 
 
 def test_who_has_the_old_model_can_still_ask_it_everything(place, other):
-    live = ModelStore(place, Settings())
-    old = live.current
+    store = ModelStore(place, Settings())
+    old = store.current
     other.save(place)
-    assert live.check()
-    assert len(live.current.names) == 80
-    assert len(old.topics()["units"]) > 1
+    assert store.check()
+    assert len(store.current.names) == 80
+    assert len(old.computed.get("topics")["units"]) > 1
     assert len(old.model.search(old.path_of(0), k=96)) == 95
     assert old.model.similar_tags("sky", 3)
-    assert len(old.worked_out.get("map")) == 96
-    assert len(old.worked_out.get("odd")) == 96
-    assert old.worked_out.get("quality").n_held_out > 0
-    assert len(old.worked_out.get("suggestions").missing.of(0)) > 1
+    assert len(old.computed.get("map")) == 96
+    assert len(old.computed.get("odd")) == 96
+    assert old.computed.get("quality").n_held_out > 0
+    assert len(old.computed.get("suggestions").missing.of(0)) > 1
 
 
 def test_a_broken_model_is_not_taken(place, caplog):
-    live = ModelStore(place, Settings())
-    old = live.current
+    store = ModelStore(place, Settings())
+    old = store.current
     text = (place / "picture_model.json").read_text()
     shutil.rmtree(place / "network")
     (place / "picture_model.json").write_text(text + " ")
-    assert not live.check()
-    assert live.current is old
+    assert not store.check()
+    assert store.current is old
     assert "cannot be loaded" in caplog.text
     caplog.clear()
-    assert not live.check()
+    assert not store.check()
     assert not caplog.text  # said once
 
 
@@ -126,11 +126,11 @@ def test_a_damaged_model_does_not_answer_until_another_one_is_there(place, other
 
 
 def test_a_model_whose_files_are_whole_answers(place, damaged):
-    live = ModelStore(place, Settings())
-    live.start()
-    live.stop()
+    store = ModelStore(place, Settings())
+    store.start()
+    store.stop()
     _join("pictopic-check")
-    assert len(live.current.names) == 96
+    assert len(store.current.names) == 96
 
 
 def test_a_check_that_saw_the_files_of_a_newer_model_does_not_count(place, other, monkeypatch):
@@ -141,13 +141,13 @@ def test_a_check_that_saw_the_files_of_a_newer_model_does_not_count(place, other
         raise ValueError("index/vectors.npy was changed")
 
     monkeypatch.setattr(PictureModel, "check_files", check_files, raising=False)
-    live = ModelStore(place, Settings(check_every=1000))
-    live.start()
+    store = ModelStore(place, Settings(check_every=1000))
+    store.start()
     other.save(place)
     may_go_on.set()
     _join("pictopic-check")
-    live.stop()
-    assert len(live.current.names) == 96  # until the newer one is loaded
+    store.stop()
+    assert len(store.current.names) == 96  # until the newer one is loaded
 
 
 def _join(name):
@@ -189,7 +189,7 @@ def test_a_name_that_leads_out_of_the_folder_is_never_opened(moved, tmp_path, na
     client, pictures = moved
     (tmp_path / "secret.jpg").write_bytes(picture())
     name = name.format(outside=tmp_path / "secret.jpg")
-    model = client.app.state.parts.live.current
+    model = client.app.state.server.models.current
     model.names[0], model._paths[0] = name, pictures / name
     assert set(_ask_for(client, model.ids[0]).values()) == {404}
 

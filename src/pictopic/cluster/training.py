@@ -132,7 +132,7 @@ def fit_on_cluster(
     workers: int,
     threads: int | None = None,
 ) -> Any:
-    """Fit an estimator on a cluster: what `tasks.fitting` takes as `fit`.  The data go through Ray's store."""
+    """Fit an estimator on a cluster: what `tasks.fit` takes as `fit`.  The data go through Ray's store."""
     return run_together(
         _fit, estimator, rows.loaded(), held_out and held_out.loaded(), run.for_workers(),
         workers=workers, threads=threads, gpu=_gpu(estimator), address=address,

@@ -395,35 +395,33 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         return self._represent(self.parameters_, self._check_X(X, global_features, reset=False))
 
     def _represent(self, parameters: dict[str, np.ndarray], documents: Rows) -> np.ndarray:
+        network, inputs = self._network(parameters), self._inputs()
         out = np.empty((len(documents), self._n_features_out), np.float32)
 
-        def use(rows: slice, h: torch.Tensor) -> None:
-            out[rows] = h[: rows.stop - rows.start].cpu().numpy()
+        def compute(rows: slice, n_padded: int) -> None:
+            n = rows.stop - rows.start
+            x = np.zeros((n_padded, self.n_features_in_), np.float32)
+            inputs.fill(documents.read(rows), x)
+            f = np.zeros((n_padded, len(inputs.feature_mean)), np.float32)
+            f[:n] = inputs.standardize(documents.read_features(rows), n)
+            h = network.hidden(torch.from_numpy(x).to(self.device), torch.from_numpy(f).to(self.device))
+            out[rows] = h[:n].cpu().numpy()
 
-        self._each_chunk(parameters, documents, use)
+        self._each_chunk(len(documents), compute)
         return out
 
-    def _each_chunk(
-        self, parameters: dict[str, np.ndarray], documents: Rows, use: Callable[[slice, torch.Tensor], None]
-    ) -> None:
-        """Call ``use(rows, h)`` with the top hidden layers h of one chunk of documents after the other.
+    def _each_chunk(self, n_documents: int, compute: Callable[[slice, int], None]) -> None:
+        """Call ``compute(rows, n_padded)`` for one chunk of documents after the other, without gradients.
 
-        h may have additional rows: the result of a row must not depend on how many others there are.
+        It must compute `n_padded` rows: the result of a row must not depend on how many others there are.
         """
-        network, inputs = self._network(parameters), self._inputs()
 
         def run(first: int, last: int) -> None:
             for start in range(first, last, Rows.CHUNK):
                 rows = slice(start, min(start + Rows.CHUNK, last))
-                n = rows.stop - start
-                padded = -(-n // _ROW_MULTIPLE) * _ROW_MULTIPLE
-                x = np.zeros((padded, self.n_features_in_), np.float32)
-                inputs.fill(documents.read(rows), x)
-                f = np.zeros((padded, len(inputs.feature_mean)), np.float32)
-                f[:n] = inputs.standardize(documents.read_features(rows), n)
                 with torch.inference_mode():
-                    use(rows, network.hidden(torch.from_numpy(x).to(self.device), torch.from_numpy(f).to(self.device)))
+                    compute(rows, -(-(rows.stop - start) // _ROW_MULTIPLE) * _ROW_MULTIPLE)
 
         # One thread per part, and one thread per matrix product: its bits are then the same for any `n_jobs`.
         with torch_threads(1):
-            in_parts(len(documents), self._n_jobs(), run)
+            in_parts(n_documents, self._n_jobs(), run)

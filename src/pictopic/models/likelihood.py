@@ -53,7 +53,7 @@ class LikelihoodMixin:
         def _theta(self) -> Theta: ...
         def _n_jobs(self) -> int: ...
         def _check_X(self, X: Any, global_features: Any = None, *, reset: bool) -> Rows: ...
-        def transform(self, X: Any) -> np.ndarray: ...  # noqa: D102
+        def _represent(self, parameters: Any, documents: Rows) -> np.ndarray: ...
 
     def log_likelihood(
         self, X: Any, n_orderings: int = 1, random_state: int | np.random.RandomState | None = None
@@ -163,7 +163,22 @@ class LikelihoodMixin:
         -------
         ndarray of shape (n_documents, n_columns), float32
         """
-        hidden = self.transform(X)
+        check_is_fitted(self)
+        hidden = self._represent(self._theta(), self._check_X(X, reset=False))
+        return self.next_word_proba_from(hidden, columns)
+
+    def next_word_proba_from(self, hidden: np.ndarray, columns: Any = None) -> np.ndarray:
+        """The same as `next_word_proba`, given what `transform` returned for the documents.
+
+        Parameters
+        ----------
+        hidden : array of shape (n_documents, n_components)
+        columns : array-like of int, optional
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_columns), float32
+        """
         columns = check_columns(columns, self.n_features_in_)
         if self.tree_ is not None:
             from pictopic.models import tree_output
@@ -185,7 +200,7 @@ class DeepLikelihoodMixin(LikelihoodMixin):
 
         def _inputs(self) -> InputOptions: ...
         def _network(self, parameters: dict[str, np.ndarray]) -> Network: ...
-        def _each_chunk(self, parameters: Any, documents: Rows, use: Callable[[slice, Tensor], None]) -> None: ...
+        def _each_chunk(self, n_documents: int, compute: Callable[[slice, int], None]) -> None: ...
 
     def log_likelihood(
         self,
@@ -435,14 +450,32 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         ndarray of shape (n_documents, n_columns), float32
         """
         check_is_fitted(self)
-        documents = self._check_X(X, global_features, reset=False)
+        hidden = self._represent(self.parameters_, self._check_X(X, global_features, reset=False))
+        return self.next_word_proba_from(hidden, columns)
+
+    def next_word_proba_from(self, hidden: np.ndarray, columns: Any = None) -> np.ndarray:
+        """The same as `next_word_proba`, given what `transform` returned for the documents.
+
+        Parameters
+        ----------
+        hidden : array of shape (n_documents, n_components of the last layer)
+        columns : array-like of int, optional
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_columns), float32
+        """
+        import torch
+
         columns = check_columns(columns, self.n_features_in_)
-        out = np.empty((len(documents), self.n_features_in_ if columns is None else len(columns)), np.float32)
+        out = np.empty((len(hidden), self.n_features_in_ if columns is None else len(columns)), np.float32)
         network = self._network(self.parameters_)
 
-        def use(rows: slice, h: Tensor) -> None:
-            p = network.log_p_words(h).exp().cpu().numpy()[: rows.stop - rows.start]
+        def compute(rows: slice, n_padded: int) -> None:
+            h = np.zeros((n_padded, hidden.shape[1]), np.float32)
+            h[: rows.stop - rows.start] = hidden[rows]
+            p = network.log_p_words(torch.from_numpy(h).to(self.device)).exp().cpu().numpy()[: rows.stop - rows.start]
             out[rows] = p if columns is None else p[:, columns]
 
-        self._each_chunk(self.parameters_, documents, use)
+        self._each_chunk(len(hidden), compute)
         return out

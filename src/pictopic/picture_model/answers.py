@@ -76,6 +76,33 @@ class AnswersMixin:
         self._check_fitted()
         return self._reader.describe(picture)
 
+    def query(self, picture: Any = None, tags: Sequence[str] = ()) -> Query:
+        """Describe pictures and pass them through the network once, with the tags they are known to have.
+
+        What is returned can stand in place of the picture wherever one is asked about; the tags are then part of it.
+
+        Parameters
+        ----------
+        picture : path, bytes, PIL image or numpy array, a list of them, or Described
+            None: tags only.
+        tags : sequence of str, default=()
+
+        Returns
+        -------
+        Query
+
+        Examples
+        --------
+        >>> query = model.query("new.jpg", tags=["sea"])  # doctest: +SKIP
+        >>> model.annotate(query), model.classify(query), model.search(query)  # doctest: +SKIP
+        """
+        fitted = self._check_fitted()
+        if not isinstance(picture, Query):
+            return Query(self._reader, fitted.estimator, picture, split_tags(list(tags)))
+        if tags:
+            raise ValueError("a query has its tags already: give them to `query`")
+        return picture
+
     def annotate(
         self, picture: Any, k: int = 5, *, tags: Sequence[str] = (), thresholds: bool = False
     ) -> Answer | list[Answer]:
@@ -83,7 +110,7 @@ class AnswersMixin:
 
         Parameters
         ----------
-        picture : path, bytes, PIL image or numpy array, a list of them, or Described
+        picture : path, bytes, PIL image or numpy array, a list of them, Described or Query
         k : int, default=5
         tags : sequence of str, default=()
             Tags that the picture is known to have; they help to predict others, and are left out of the answer.
@@ -103,18 +130,15 @@ class AnswersMixin:
             )
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
-        known = tuple(split_tags(list(tags)))
-        query = Query(self._reader, picture, known)
-        p = tag_proba(fitted.estimator, query.rows)
+        query = self.query(picture, tags)
         if not thresholds:
-            return query.answers([rank_tags(row, names, k, known) for row in p])
+            return query.answers([rank_tags(p, names, k, query.tags) for p in query.tag_proba])
         if fitted.thresholds is None:
             raise ValueError("there were too few tagged pictures to learn thresholds from")
-        calibrated = fitted.thresholds.probabilities(p)
         answers = []
-        for row in calibrated:
-            passed = [i for i in np.argsort(-row, kind="stable") if row[i] >= fitted.thresholds.thresholds[i]]
-            answers.append([(names[i], float(row[i])) for i in passed if names[i] not in known])
+        for p in fitted.thresholds.probabilities(query.tag_proba):
+            passed = [i for i in np.argsort(-p, kind="stable") if p[i] >= fitted.thresholds.thresholds[i]]
+            answers.append([(names[i], float(p[i])) for i in passed if names[i] not in query.tags])
         return query.answers(answers)
 
     def tag_probabilities(self, picture: Any, *, tags: Sequence[str] = ()) -> dict[str, float]:
@@ -122,7 +146,7 @@ class AnswersMixin:
 
         Parameters
         ----------
-        picture : path, bytes, PIL image or numpy array, or Described
+        picture : path, bytes, PIL image or numpy array, Described or Query
         tags : sequence of str, default=()
             Tags that the picture is known to have.
 
@@ -133,10 +157,10 @@ class AnswersMixin:
         fitted = self._check_fitted()
         if fitted.thresholds is None:
             raise ValueError("there were too few tagged pictures to learn probabilities from")
-        query = Query(self._reader, picture, split_tags(list(tags)))
-        if not query.one:
+        query = self.query(picture, tags)
+        if not query.is_one:
             raise ValueError("tag_probabilities takes one picture, not a list")
-        probabilities = fitted.thresholds.probabilities(tag_proba(fitted.estimator, query.rows))[0]
+        probabilities = fitted.thresholds.probabilities(query.tag_proba)[0]
         return dict(zip(self.corpus_.vocabulary.annotations, probabilities.tolist(), strict=True))
 
     def classify(
@@ -146,7 +170,7 @@ class AnswersMixin:
 
         Parameters
         ----------
-        picture : path, bytes, PIL image or numpy array, a list of them, or Described
+        picture : path, bytes, PIL image or numpy array, a list of them, Described or Query
         k : int, optional
             Number of classes in the answer; default: all.
         tags : sequence of str, default=()
@@ -164,13 +188,13 @@ class AnswersMixin:
                 "the collection has no classes to tell apart: add a label column, or a folder per class, and fit a new "
                 "model"
             )
-        query = Query(self._reader, picture, split_tags(list(tags)))
+        query = self.query(picture, tags)
         answers = []
-        for probabilities in fitted.head.predict_proba(fitted.estimator.transform(query.rows)):
-            order = np.argsort(-probabilities, kind="stable")
-            answer = [(fitted.head.classes[i], float(probabilities[i])) for i in order][:k]
-            if dont_know and probabilities.max() < fitted.head.sure_from:
-                answer.insert(0, (DONT_KNOW, float(1 - probabilities.max())))
+        for p in fitted.head.predict_proba(query.hidden):
+            order = np.argsort(-p, kind="stable")
+            answer = [(fitted.head.classes[i], float(p[i])) for i in order][:k]
+            if dont_know and p.max() < fitted.head.sure_from:
+                answer.insert(0, (DONT_KNOW, float(1 - p.max())))
             answers.append(answer[:k])
         return query.answers(answers)
 
@@ -187,7 +211,7 @@ class AnswersMixin:
 
         Parameters
         ----------
-        picture : path, bytes, PIL image or numpy array, a list of them, or Described
+        picture : path, bytes, PIL image or numpy array, a list of them, Described or Query
             Or the name of one in the collection.  The picture itself is not in the answer.
         tags : sequence of str, optional
         k : int, default=10
@@ -198,17 +222,17 @@ class AnswersMixin:
         -------
         list of (file_name, similarity), best first; for a list of pictures, a list of these
         """
-        fitted = self._check_fitted()
+        self._check_fitted()
         words = tuple(split_tags([tags] if isinstance(tags, str) else list(tags or ())))
         if picture is None and not words:
             raise ValueError("search needs a picture, tags, or both")
         unknown = [word for word in words if word not in self.corpus_.vocabulary]
         if unknown and picture is None and len(unknown) == len(words):
             raise ValueError(f"no picture of the collection has the tag {unknown[0]!r}")
-        query = Query(self._reader, picture, words)
+        query = self.query(picture, words)
         query_rows = [self._reader.row_of(query.pictures[number]) for number in query.readable]
-        nearest, similarities = self._index.search(
-            fitted.estimator.transform(query.rows), k, among=self._matching(label, tag), exclude=query_rows
+        numbers, similarities = self._index.search(
+            query.hidden, k, among=self._matching(label, tag), exclude=query_rows
         )
         names = self.corpus_.file_names
         answers = [
@@ -264,7 +288,7 @@ class AnswersMixin:
 
         Parameters
         ----------
-        picture : path, bytes, PIL image or numpy array, or Described
+        picture : path, bytes, PIL image or numpy array, Described or Query
         name : str, optional
             A class or a tag; default: the picture's most probable class, or tag if there are no classes.
 
@@ -274,20 +298,19 @@ class AnswersMixin:
             Its `overlay` shows the contributions in the picture.
         """
         fitted = self._check_fitted()
-        described = self.describe(picture)
-        if not described.is_one:
+        query = self.query(picture)
+        if not query.is_one:
             raise ValueError("explain takes one picture, not a list")
-        query = Query(self._reader, described)
         if name is None:
-            answer = self.classify(described, 1) if fitted.head is not None else self.annotate(described, 1)
+            answer = self.classify(query, 1) if fitted.head is not None else self.annotate(query, 1)
             name = str(answer[0][0])
         score = self._score_of(name)
         total, columns, falls = contributions(query.rows, score)
         counts = query.rows.read().toarray()[0]
         share = np.zeros(query.rows.n_visual)
         share[columns] = falls / counts[columns]
-        extractor = self.corpus_.extractor
-        image = extractor.open(self._reader.file_of(described.pictures[0]))
+        extractor = self._reader.extractor
+        image = extractor.open(self._reader.file_of(query.pictures[0]))
         heat = heat_map(image, extractor, share)
         order = np.argsort(-falls, kind="stable")
         words = [(int(columns[i]), float(falls[i])) for i in order]

@@ -7,47 +7,37 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from fastapi import FastAPI, Response
-from fastapi.responses import HTMLResponse, PlainTextResponse
+from fastapi import FastAPI
 
 from pictopic import __version__
-from pictopic.server.decisions import make_decisions_router
-from pictopic.server.description import describe, page
-from pictopic.server.explore_routes import make_explore_router
-from pictopic.server.memory import give_back_large_blocks
-from pictopic.server.metrics import MEDIA_TYPE, Metrics
-from pictopic.server.page import add_page
-from pictopic.server.parameters import Parts
+from pictopic.server.cache import Scratch, Thumbnails
 from pictopic.server.problems import add_handlers
-from pictopic.server.queue import WorkQueue, one_thread_each
-from pictopic.server.routes import make_router
-from pictopic.server.schemas import Health
-from pictopic.server.scratch import Scratch
-from pictopic.server.security import HEALTH, Guard
+from pictopic.server.queue import WorkQueue, give_back_large_blocks, one_thread_each
+from pictopic.server.routers import collection, pictures, search, session, tags
+from pictopic.server.routers.dependencies import ServerState
+from pictopic.server.routers.service import Metrics, add_service
+from pictopic.server.security import SecurityMiddleware, Throttle
 from pictopic.server.served_model import ModelStore
-from pictopic.server.session import make_session_router
 from pictopic.server.settings import Settings
-from pictopic.server.throttle import Throttle
-from pictopic.server.thumbnails import Thumbnails
 from pictopic.tasks.decisions import Decisions
 
 _MAX_THUMBNAILS_WAITING = 512  # a page asks for many at once
-_LONG = 600.0  # seconds for what is worked out once for a model
+_LONG = 600.0  # seconds for what is computed once per model
 
 
 def create_app(model_folder: str | os.PathLike[str], settings: Settings | None = None) -> FastAPI:
-    """The server of a model, as an ASGI application.
+    """Create the server of a model, as an ASGI application.
 
     Parameters
     ----------
     model_folder : path
-        As `PictureModel.save` wrote it.  If another one is put in its place, that one answers.
+        As `PictureModel.save` wrote it.  If another model is put in its place, the server takes it up.
     settings : Settings, optional
 
     Returns
     -------
     FastAPI
-        `app.state.parts` holds what its routes work with.
+        `app.state.server` holds what its routers work with.
 
     Raises
     ------
@@ -58,60 +48,37 @@ def create_app(model_folder: str | os.PathLike[str], settings: Settings | None =
     one_thread_each()
     give_back_large_blocks()
     scratch = Scratch()
-    parts = Parts(
-        live=ModelStore(Path(model_folder), settings),
+    state = ServerState(
+        models=ModelStore(Path(model_folder), settings),
         settings=settings,
-        gate=WorkQueue(settings.n_threads, settings.max_waiting, settings.timeout, "pictopic-answers"),
-        thumbnail_gate=WorkQueue(settings.n_threads, _MAX_THUMBNAILS_WAITING, settings.timeout, "pictopic-thumbnails"),
-        long_gate=WorkQueue(1, settings.max_waiting, _LONG, "pictopic-long-work"),
+        queue=WorkQueue(settings.n_threads, settings.max_waiting, settings.timeout, "pictopic-answers"),
+        thumbnail_queue=WorkQueue(settings.n_threads, _MAX_THUMBNAILS_WAITING, settings.timeout, "pictopic-thumbnails"),
+        long_queue=WorkQueue(1, settings.max_waiting, _LONG, "pictopic-long-work"),
         thumbnails=Thumbnails(settings.cache or scratch.folder / "thumbnails", settings.max_cache),
         decisions=Decisions.beside(model_folder),
+        throttle=Throttle(),
     )
-    metrics, throttle = Metrics(), Throttle()
+    metrics = Metrics()
     metrics.watch(
-        "pictopic_waiting", "Requests that wait for the model or are being answered.", lambda: parts.gate.waiting
+        "pictopic_waiting", "Requests that wait for the model or are being answered.", lambda: state.queue.waiting
     )
-    metrics.watch("pictopic_models_loaded", "Models loaded since the start.", lambda: parts.live.n_loaded)
-    metrics.watch("pictopic_pictures", "Pictures of the collection.", lambda: parts.live.n_pictures)
+    metrics.watch("pictopic_models_loaded", "Models loaded since the start.", lambda: state.models.n_loaded)
+    metrics.watch("pictopic_pictures", "Pictures of the collection.", lambda: state.models.n_pictures)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        parts.live.start()
+        state.models.start()
         yield
-        parts.live.stop()
-        parts.gate.close()
-        parts.thumbnail_gate.close()
-        parts.long_gate.close()
+        state.models.stop()
+        for queue in (state.queue, state.thumbnail_queue, state.long_queue):
+            queue.close()
         scratch.close()
 
     app = FastAPI(title="pictopic", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
-    app.state.parts = parts
-    app.include_router(make_router(parts))
-    app.include_router(make_decisions_router(parts))
-    app.include_router(make_explore_router(parts))
-    app.include_router(make_session_router(settings, throttle))
-    _add_service(app, parts, metrics)
-    add_page(app)
+    app.state.server, app.state.metrics = state, metrics
+    for resource in (pictures, search, collection, tags, session):
+        app.include_router(resource.router)
+    add_service(app)
     add_handlers(app)
-    describe(app, with_token=settings.token is not None)
-    app.add_middleware(Guard, settings=settings, metrics=metrics, throttle=throttle)
+    app.add_middleware(SecurityMiddleware, settings=settings, throttle=state.throttle, count=metrics.count)
     return app
-
-
-def _add_service(app: FastAPI, parts: Parts, metrics: Metrics) -> None:
-    """What is not about pictures."""
-
-    @app.get(HEALTH, response_model=Health)
-    async def health() -> Health:
-        """Whether the server is up, and its model whole."""
-        parts.live.current  # noqa: B018 - 503 if it is damaged
-        return Health(status="ok", version=__version__)
-
-    @app.get("/metrics", response_class=PlainTextResponse)
-    def figures() -> Response:
-        """Figures for Prometheus."""
-        return Response(metrics.text(), media_type=MEDIA_TYPE)
-
-    @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
-    async def docs() -> HTMLResponse:
-        return HTMLResponse(page(app.openapi()))

@@ -1,10 +1,9 @@
-"""Errors that programs can read: RFC 9457, ``application/problem+json``."""
+"""Errors as programs can read them: RFC 9457, ``application/problem+json``."""
 
 from __future__ import annotations
 
 import http
 from collections.abc import Mapping
-from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -55,13 +54,13 @@ class Problem(BaseModel):
 
 
 class ProblemError(HTTPException):
-    """An error that the client is told of.
+    """An error that is answered with a problem.
 
     Parameters
     ----------
     status : int
     detail : str
-        For people; must not say anything about the machine.
+        For people; must not reveal anything about the machine.
     kind : str, optional
         One of `KINDS`; default: the usual one of the status.
     headers : mapping, optional
@@ -80,22 +79,27 @@ class ProblemError(HTTPException):
         self.kind = kind or _KIND_OF_STATUS.get(status, "internal" if status >= 500 else "bad-request")
 
     def problem(self) -> Problem:
-        """What the client is told."""
+        """The problem that the client gets."""
         title = http.HTTPStatus(self.status_code).phrase
         return Problem(type=f"/docs#{self.kind}", title=title, status=self.status_code, detail=self.detail)
 
     def response(self) -> Response:
-        """The same as a response."""
+        """The problem as a response."""
         return _response(self.problem(), self.headers)
 
 
 def internal_error() -> ProblemError:
-    """An error of the server's own, without what it was."""
+    """An error of the server itself; what went wrong is in its log only."""
     return ProblemError(500, KINDS["internal"])
 
 
+def no_answer_within(seconds: float) -> ProblemError:
+    """The error of a request that took too long."""
+    return ProblemError(504, f"no answer within {seconds:g} seconds")
+
+
 def add_handlers(app: FastAPI) -> None:
-    """Let all errors of an app be problems."""
+    """Answer all errors of an app with problems."""
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
 
@@ -115,9 +119,8 @@ async def _http_error(request: Request, error: Exception) -> Response:
 async def _validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101
     problem = ProblemError(422, "some parameters are missing or wrong").problem()
-    problem.errors = [_wrong(own) for own in error.errors()[:20]]
+    problem.errors = [
+        WrongParameter(where=".".join(str(part) for part in wrong["loc"])[:200], message=str(wrong["msg"])[:200])
+        for wrong in error.errors()[:20]
+    ]
     return _response(problem)
-
-
-def _wrong(error: dict[str, Any]) -> WrongParameter:
-    return WrongParameter(where=".".join(str(part) for part in error["loc"])[:200], message=str(error["msg"])[:200])

@@ -1,8 +1,13 @@
-"""What the answers look like as JSON."""
+"""Schemas: the JSON of requests and answers.
+
+Docstrings and field descriptions are part of the OpenAPI document.
+"""
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from typing import Literal
+
+from pydantic import BaseModel, Field
 
 from pictopic.server.problems import Problem
 
@@ -280,5 +285,43 @@ class OddAnswer(BaseModel):
     """Pictures, the oddest first."""
 
     pictures: list[Odd]
+    total: int
+    next_offset: int | None
+
+
+class Given(BaseModel):
+    """What somebody says is the token."""
+
+    token: str = Field(max_length=1000)
+
+
+class Wanted(BaseModel):
+    """Whether a tag belongs to a picture; "undecided" takes an earlier decision back."""
+
+    picture: str = Field(description="Id of a picture of the collection.")
+    tag: str = Field(max_length=200)
+    decision: Literal["accepted", "rejected", "undecided"]
+
+
+class Counts(BaseModel):
+    """How many tags were accepted and how many rejected, of pictures that are in the collection."""
+
+    n_accepted: int
+    n_rejected: int
+
+
+class Decided(BaseModel):
+    """A decision."""
+
+    picture: Picture
+    tag: str
+    decision: str
+    time: str  # ISO 8601
+
+
+class DecisionsAnswer(Counts):
+    """Decisions, the newest first."""
+
+    decisions: list[Decided]
     total: int
     next_offset: int | None

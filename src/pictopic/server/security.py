@@ -1,25 +1,31 @@
-"""What every request passes first, and every answer last: who may ask, how much, how fast, and what browsers may do."""
+"""Security: who may ask, how fast tokens can be tried, and what browsers may do with the answers.
+
+`SecurityMiddleware` is around everything else: each request passes it first, and each answer last.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
+import ipaddress
 import logging
 import re
 import time
-from collections.abc import MutableMapping
+from collections import OrderedDict, deque
+from collections.abc import Callable, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pictopic.server import session
-from pictopic.server.metrics import Metrics
 from pictopic.server.problems import ProblemError, internal_error
 from pictopic.server.settings import Settings
-from pictopic.server.throttle import Throttle, client_of
+from pictopic.server.uploads import RequestPool, too_large
 
 _log = logging.getLogger("pictopic.server")
 
@@ -36,30 +42,38 @@ SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+SESSION = "/api/v1/session"
+SESSION_COOKIE = "pictopic_session"
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-_BODIES = 64  # requests whose body is still arriving
 _BODIES_AT_ONCE = 16  # that may be as large as is allowed
 _CLIENT_GONE = 499  # as nginx counts it
 _SESSION_SECONDS = 5.0  # for a body of a few bytes
+_FIRST_DELAY, _LONGEST_DELAY = 0.5, 8.0  # seconds until a wrong token is refused
+_FORGOTTEN = 600.0  # seconds after the last wrong token
+_DELAYED, _DELAYED_OF_CLIENT = 32, 8  # answers at once
+_CLIENTS = 4096
 
 
-class Guard:
-    """ASGI middleware around everything.
+class SecurityMiddleware:
+    """ASGI middleware that refuses what may not come in, and puts security headers on all answers.
 
     Parameters
     ----------
     app : ASGI application
     settings : Settings
-    metrics : Metrics
     throttle : Throttle
+    count : callable
+        Called after each request with its scope, status and seconds.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, throttle: Throttle):
-        self.app, self.settings, self.metrics, self.throttle = app, settings, metrics, throttle
+    def __init__(
+        self, app: ASGIApp, settings: Settings, throttle: Throttle, count: Callable[[Scope, int, float], None]
+    ):
+        self.app, self.settings, self.throttle, self._count = app, settings, throttle, count
         max_bytes = _BODIES_AT_ONCE * settings.max_upload
-        # Places of their own: whoever floods one of them is in nobody's way at the others.
+        # Separate pools: whoever floods one of them does not block the others.
         self._pools = {
-            name: _Pool(settings.max_requests, timeout, max_bytes)
+            name: RequestPool(settings.max_requests, timeout, settings.max_upload, max_bytes)
             for name, timeout in (
                 ("answers", settings.timeout), ("page", settings.timeout),
                 ("session", min(_SESSION_SECONDS, settings.timeout)),
@@ -79,7 +93,7 @@ class Guard:
             if scope["path"] == HEALTH:
                 await self.app(inner, receive, answer.send)
             else:
-                await self._pools[_pool_name(scope["path"])].run(self.app, inner, receive, answer.send, self.settings)
+                await self._pools[_pool_name(scope["path"])].run(self.app, inner, receive, answer.send)
         except ClientDisconnect:
             answer.status = answer.status or _CLIENT_GONE
         except Exception as error:
@@ -91,26 +105,26 @@ class Guard:
             await error.response()(scope, receive, answer.send)
         finally:
             seconds = time.perf_counter() - start
-            self.metrics.count({**inner, "method": scope["method"]}, answer.status or 500, seconds)
+            self._count({**inner, "method": scope["method"]}, answer.status or 500, seconds)
 
     async def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
         check_host(headers, self.settings.hosts)
         check_site(scope["method"], scope["path"], headers)
-        if self.settings.token is not None and _is_private(scope["path"]) and scope["path"] != session.ADDRESS:
+        if self.settings.token is not None and _is_private(scope["path"]) and scope["path"] != SESSION:
             await check_token(headers, self.settings.token, client_of(scope), self.throttle)
         length = headers.get("content-length", "0")
         if not re.fullmatch("[0-9]{1,18}", length):
             raise ProblemError(400, "Content-Length must be a number")
         if int(length) > self.settings.max_upload:
-            raise _too_large(self.settings.max_upload)
+            raise too_large(self.settings.max_upload)
 
 
 # ---- who may ask -----------------------------------------------------------------------------------------------------
 
 
 def check_host(headers: Headers, hosts: tuple[str, ...] | None) -> None:
-    """Refuse a request for a name that is not ours: its page would be of the same site as we are.
+    """Refuse a request for a host name that is not ours: a page under that name would count as the same site.
 
     Examples
     --------
@@ -129,10 +143,7 @@ def check_host(headers: Headers, hosts: tuple[str, ...] | None) -> None:
 
 
 def check_site(method: str, path: str, headers: Headers) -> None:
-    """Refuse what a page of another site makes a browser send.
-
-    Programs send neither header.  "same-site" is another site for us: on one machine every port is.
-    """
+    """Refuse what a page of another site makes a browser send; "same-site" may be another port of this machine."""
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     foreign = site not in (None, "same-origin", "none")
     if method in _SAFE_METHODS:
@@ -143,17 +154,14 @@ def check_site(method: str, path: str, headers: Headers) -> None:
 
 
 async def check_token(headers: Headers, token: str, client: str, throttle: Throttle) -> None:
-    """Refuse who does not know the token, and has not signed in with it.
-
-    Takes equally long however much of it is right.
-    """
+    """Refuse requests with neither the token nor the cookie of a session; takes equally long however wrong they are."""
     kind, _, given = headers.get("authorization", "").partition(" ")
-    # As the bytes that were sent: what they mean is not said anywhere, and clients take them for UTF-8.
+    # As bytes: their encoding is not specified, and clients send UTF-8.
     sent = given.strip().encode("latin-1") if kind.lower() == "bearer" else b""
-    cookie = session.given_cookie(headers)
+    cookie = given_cookie(headers)
     right = (
         hmac.compare_digest(sent, token.encode()),
-        hmac.compare_digest(cookie, session.cookie_value(token).encode()),
+        hmac.compare_digest(cookie, cookie_value(token).encode()),
     )
     if not sent and not cookie:
         raise ProblemError(401, "send the header 'Authorization: Bearer TOKEN'", headers={"WWW-Authenticate": "Bearer"})
@@ -161,12 +169,12 @@ async def check_token(headers: Headers, token: str, client: str, throttle: Throt
 
 
 def _is_private(path: str) -> bool:
-    """Whether an answer says something of the collection; pages and the API's description do not."""
+    """Whether an answer reveals something about the collection; pages and the API's description do not."""
     return path.startswith("/api/") or path == "/metrics"
 
 
 def _pool_name(path: str) -> str:
-    if path == session.ADDRESS:
+    if path == SESSION:
         return "session"
     return "answers" if _is_private(path) else "page"
 
@@ -187,139 +195,116 @@ def _place(origin: str) -> str:
         return ""
 
 
-# ---- how much, and how fast ------------------------------------------------------------------------------------------
+# ---- sessions of browsers --------------------------------------------------------------------------------------------
 
 
-def _too_large(max_bytes: int) -> ProblemError:
-    return ProblemError(413, f"a request may have at most {max_bytes:,} bytes")
-
-
-def _too_late() -> ProblemError:
-    return ProblemError(408, "the request did not arrive in time", headers={"Connection": "close"})
-
-
-class Deadline:
-    """Until when somebody waits for an answer: who works on it looks between two pictures.
+def cookie_value(token: str) -> str:
+    """The cookie of a session: derived from the token, so that it outlives the server, without revealing it.
 
     Examples
     --------
-    >>> from pictopic.server.security import Deadline
-    >>> deadline = Deadline(30.0)
-    >>> deadline.is_over
-    False
+    >>> from pictopic.server.security import cookie_value
+    >>> len(cookie_value("secret")), cookie_value("secret") == cookie_value("other")
+    (64, False)
+    """
+    return hmac.new(token.encode(), b"pictopic session 1", hashlib.sha256).hexdigest()
+
+
+def given_cookie(headers: Headers) -> bytes:
+    """The session cookie of a request; empty if there is none."""
+    # By hand: SimpleCookie takes seconds to undo the quotes of a long one, and then everybody waits.
+    for pair in headers.get("cookie", "").split(";"):
+        name, _, value = pair.partition("=")
+        if name.strip() == SESSION_COOKIE:
+            return value.strip().encode("utf-8", "surrogatepass")
+    return b""
+
+
+# ---- guessing tokens -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Tries:
+    n: int = 0
+    last: float = 0.0
+    n_delayed: int = 0
+    known: deque[bytes] = field(default_factory=lambda: deque(maxlen=8))  # wrong ones, as digests
+
+
+class Throttle:
+    """Slows down clients that try one token after the other.
+
+    Each wrong token doubles the delay before the next wrong one is refused, up to 8 s; a right one is answered at once.
+    A client with 8 refusals outstanding is told to come back later, whatever it sends: otherwise it could try many at
+    the same time.  The same wrong token counts once, as from a browser that signed in with an earlier token.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> from pictopic.server.security import Throttle
+    >>> asyncio.run(Throttle().check("192.0.2.7", b"the token", is_right=True))
     """
 
-    def __init__(self, seconds: float):
-        self._until = time.monotonic() + seconds
+    def __init__(self) -> None:
+        self._tries: OrderedDict[str, _Tries] = OrderedDict()  # the longest unused first
+        self._n_delayed = 0
 
-    @property
-    def is_over(self) -> bool:
-        """Whether nobody waits any more."""
-        return time.monotonic() >= self._until
+    async def check(self, client: str, credential: bytes, is_right: bool) -> None:
+        """Let a client through, or refuse it after a while: 401 if it is not right, 429 if it tries too many."""
+        now, digest = time.monotonic(), hashlib.blake2b(credential, digest_size=16).digest()
+        tries = self._tries.get(client)
+        if tries is not None and not tries.n_delayed and now - tries.last > _FORGOTTEN:
+            del self._tries[client]
+            tries = None
+        if tries is None:
+            if is_right:
+                return
+            tries = self._tries[client] = _Tries()
+            if len(self._tries) > _CLIENTS:
+                self._tries.popitem(last=False)
+        wrong = ProblemError(401, "this is not the token", headers={"WWW-Authenticate": "Bearer"})
+        if digest in tries.known:
+            raise wrong
+        delay = min(_LONGEST_DELAY, _FIRST_DELAY * 2**tries.n)
+        if tries.n_delayed >= _DELAYED_OF_CLIENT or self._n_delayed >= _DELAYED:
+            raise ProblemError(429, "too many wrong tokens", headers={"Retry-After": str(max(1, round(delay)))})
+        if is_right:
+            return
+        tries.known.append(digest)
+        tries.n, tries.last = min(tries.n + 1, 30), now
+        self._tries.move_to_end(client)
+        tries.n_delayed += 1
+        self._n_delayed += 1
+        try:
+            await asyncio.sleep(delay)
+        finally:
+            tries.n_delayed -= 1
+            self._n_delayed -= 1
+        raise wrong
 
-    def end(self) -> None:
-        """Nobody waits any more: the client has gone."""
-        self._until = 0.0
 
+def client_of(scope: Scope) -> str:
+    """Client that a request comes from: its IPv4 address, or its IPv6 network, which is one household or company.
 
-class _Pool:
-    """A bounded number of requests, and of bytes that they send.
-
-    Requests whose body is still arriving take no place: if there are too many of them, or too many bytes, the oldest is
-    told that it took too long.
+    Examples
+    --------
+    >>> from pictopic.server.security import client_of
+    >>> client_of({"client": ("192.0.2.7", 4711)}), client_of({"client": ("2001:db8::1:2:3", 4711)})
+    ('192.0.2.7', '2001:db8::')
     """
-
-    def __init__(self, max_requests: int, timeout: float, max_bytes: int):
-        self.max_requests, self.timeout, self.max_bytes = max_requests, timeout, max_bytes
-        self._n_requests = self.n_bytes = 0
-        self._arriving: dict[_Body, None] = {}  # the oldest first
-
-    async def run(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send, settings: Settings) -> None:
-        """Let the application answer a request."""
-        if self._n_requests - len(self._arriving) >= self.max_requests:
-            raise ProblemError(429, "too many requests at once", headers={"Retry-After": "1"})
-        body = _Body(receive, settings.max_upload, self)
-        self._n_requests += 1
-        try:
-            await app(scope, body, send)
-        finally:
-            if not body.gave_way:
-                self._arriving.pop(body, None)
-                self._forget(body)
-
-    def begin(self, body: _Body) -> None:
-        """A body begins to arrive."""
-        self._arriving[body] = None
-        if len(self._arriving) > _BODIES:
-            self._push_out(body)
-
-    def grow(self, body: _Body, n_bytes: int, is_whole: bool) -> None:
-        """A part of it has arrived."""
-        self.n_bytes += n_bytes
-        if is_whole:
-            self._arriving.pop(body, None)
-        if self.n_bytes > self.max_bytes and not self._push_out(body):
-            raise ProblemError(429, "too many large requests at once", headers={"Retry-After": "1"})
-
-    def _push_out(self, newcomer: _Body) -> bool:
-        for body in self._arriving:
-            if body is not newcomer:
-                del self._arriving[body]
-                self._forget(body)
-                body.give_way()
-                return True
-        return False
-
-    def _forget(self, body: _Body) -> None:
-        self._n_requests -= 1
-        self.n_bytes -= body.n_bytes
-
-
-class _Body:
-    """A request's body: at most so many bytes, within so much time, whether or not it says its length."""
-
-    def __init__(self, receive: Receive, max_bytes: int, pool: _Pool):
-        self._receive, self._max_bytes, self._pool = receive, max_bytes, pool
-        self._until = asyncio.get_running_loop().time() + pool.timeout
-        self._clock: asyncio.Timeout | None = None
-        self._has_begun, self._is_whole = False, False
-        self.n_bytes, self.gave_way = 0, False
-
-    async def __call__(self) -> Message:
-        if self._is_whole:  # what comes now is that the client has gone
-            return await self._receive()
-        if not self._has_begun:
-            self._has_begun = True
-            self._pool.begin(self)
-        try:
-            async with asyncio.timeout_at(self._until) as self._clock:
-                message = await self._receive()
-        except TimeoutError:
-            raise _too_late() from None
-        finally:
-            self._clock = None
-        if self.gave_way:  # while this was on its way
-            raise _too_late()
-        n_bytes = len(message.get("body", b""))
-        self.n_bytes += n_bytes
-        self._is_whole = not message.get("more_body", False)
-        self._pool.grow(self, n_bytes, self._is_whole)
-        if self.n_bytes > self._max_bytes:
-            raise _too_large(self._max_bytes)
-        return message
-
-    def give_way(self) -> None:
-        """Let its time be over now."""
-        self.gave_way, self._until = True, 0.0
-        if self._clock is not None and not self._clock.expired():
-            self._clock.reschedule(0.0)
+    host = (scope.get("client") or ("", 0))[0]
+    with suppress(ValueError):
+        address = ipaddress.ip_address(host)
+        if address.version == 6 and address.ipv4_mapped is None:
+            return str(ipaddress.ip_network((int(address) >> 64 << 64, 64)).network_address)
+    return str(host)
 
 
 # ---- what every answer says ------------------------------------------------------------------------------------------
 
 
 class _Answer:
-    """Puts the headers on an answer, leaves out the body for HEAD, and remembers the status."""
+    """Adds the headers to an answer, drops its body for HEAD, and remembers its status."""
 
     def __init__(self, send: Send, is_head: bool):
         self._send, self._is_head = send, is_head

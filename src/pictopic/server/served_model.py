@@ -1,4 +1,4 @@
-"""The model that answers now, and the newer one that takes its place."""
+"""The model that is served, and how a newer one takes its place."""
 
 from __future__ import annotations
 
@@ -22,21 +22,16 @@ from pictopic.tasks.reading import Described
 _log = logging.getLogger("pictopic.server")
 UNREADABLE = "the picture's file cannot be read"
 _Identity = tuple[int, int, int, int]
-_DESCRIBED = 32  # pictures that were asked about, kept for the next question
+_DESCRIBED = 32  # pictures that were asked about, cached for the next question
 _DESCRIBED_BYTES = 64_000_000
 _WORD_PICTURES = 1024
 _WORD_PICTURES_BYTES = 32_000_000
 
 
 class ServedModel:
-    """A loaded model, with what a server needs to know of its collection.
+    """A loaded model, with what a server needs to know about its collection.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the model.
-    pictures : Path or None
-        Where its pictures are, if they have moved.
+    `pictures` is where its pictures are, if they have moved.
     """
 
     def __init__(self, folder: Path, pictures: Path | None):
@@ -44,32 +39,28 @@ class ServedModel:
         self.model = PictureModel.load(folder, pictures=pictures, n_jobs=1, verbose=0)
         self.model.estimator_.set_params(n_jobs=1)
         corpus = self.model.corpus_
-        # All that a corpus reads when it is asked for, now: later, another model may lie in the folder.
+        # A corpus reads these lazily: read them now, since another model may lie in the folder later.
         self.names, self.tags, self.labels, self._paths = (
             corpus.file_names, corpus.tags, corpus.label_lists, corpus.paths
         )  # fmt: skip
         self.classes, self.vocabulary, self.codebook = corpus.classes, corpus.vocabulary, corpus.codebook
         self.ids = [picture_id(name) for name in self.names]
-        self.row_of = {own: row for row, own in enumerate(self.ids)}
+        self.row_of = {id: row for row, id in enumerate(self.ids)}
         self.row_of_name = {name: row for row, name in enumerate(self.names)}
-        self.tag_counts = Counter(tag for own in self.tags for tag in own)
-        self.class_counts = Counter(label for own in self.labels for label in own or ())
+        self.tag_counts = Counter(tag for row_tags in self.tags for tag in row_tags)
+        self.class_counts = Counter(label for row_labels in self.labels for label in row_labels or ())
         self.multi_label, self.options = corpus.multi_label, corpus.options
+        self.extractor = None if self.options is None else corpus.extractor  # None: it was not made of pictures
         model = self.model
-        self.worked_out = ComputedOnce({
+        self.computed = ComputedOnce({
             "topics": self._topics, "map": model.map, "quality": model.quality, "suggestions": model.suggestions,
             "odd": partial(model.odd, None),
         })  # fmt: skip
         self.described = LRUCache[Described](_DESCRIBED, _DESCRIBED_BYTES, _size)
         self.word_pictures = LRUCache[bytes](_WORD_PICTURES, _WORD_PICTURES_BYTES, len)
 
-    @property
-    def has_pictures(self) -> bool:
-        """Whether the collection was made of pictures, so that others can be described in the same way."""
-        return self.options is not None
-
     def path_of(self, row: int) -> Path:
-        """Where a picture is; 404 if its name leads out of the folder of the pictures, by itself or by a link.
+        """Path of a picture; 404 if its name leads out of the pictures' folder, by itself or through a link.
 
         Names come from a file that somebody else may have written.
         """
@@ -79,20 +70,26 @@ class ServedModel:
             raise ProblemError(404, UNREADABLE)
         return path
 
+    def row(self, id: str) -> int:
+        """The row of a picture; 404 if there is none."""
+        if id not in self.row_of:
+            raise ProblemError(404, "there is no picture of this id")
+        return self.row_of[id]
+
+    def fields(self, row: int) -> dict[str, Any]:
+        """The fields of `schemas.Picture`."""
+        return {"id": self.ids[row], "file_name": self.names[row], "tags": self.tags[row], "labels": self.labels[row]}
+
     def rows_with(self, label: str | None = None, tag: str | None = None) -> list[int]:
-        """Pictures that have this label and this tag."""
+        """Rows of the pictures that have this label and this tag."""
         rows = range(len(self.names))
         return [
             row for row in rows
             if (label is None or label in (self.labels[row] or ())) and (tag is None or tag in self.tags[row])
         ]  # fmt: skip
 
-    def topics(self) -> dict[str, Any]:
-        """Topics of classes and hidden units, and how good they are."""
-        found: dict[str, Any] = self.worked_out.get("topics")
-        return found
-
     def _topics(self) -> dict[str, Any]:
+        """Topics of classes and hidden units, and how good they are."""
         model = self.model
         return {
             "classes": model.topics() if model.has_classes else [],
@@ -102,13 +99,13 @@ class ServedModel:
 
 
 def _size(described: Described) -> int:
-    """Bytes of a picture that was described; a path has hardly any."""
+    """Memory of a described picture in bytes; a path takes hardly any."""
     width, height = getattr(described.pictures[0], "size", (0, 0))
     return int(width * height * 3 + described.visual.data.nbytes * 2 + described.features.nbytes)
 
 
 def picture_id(file_name: str) -> str:
-    """What a picture is called in addresses: the same in every model that has it.
+    """Id of a picture in addresses; every model that has the picture gives it the same one.
 
     Examples
     --------
@@ -120,15 +117,10 @@ def picture_id(file_name: str) -> str:
 
 
 class ModelStore:
-    """The model in a folder: loaded at once, and again whenever another one has been put there.
+    """The model in a folder: loaded at once, and again whenever another one is put there.
 
-    Whoever asks takes `current` once and keeps it until the answer is given: nobody notices a change in between.  Its
-    large files are checked while it answers already; if one is damaged, it answers no more until it is replaced.
-
-    Parameters
-    ----------
-    folder : path
-    settings : Settings
+    A request takes `current` once and keeps it until it is answered, so that it never sees two models.  Large files are
+    checked while the model answers already; if one is damaged, it stops answering until it is replaced.
     """
 
     def __init__(self, folder: Path, settings: Settings):
@@ -144,31 +136,25 @@ class ModelStore:
 
     @property
     def current(self) -> ServedModel:
-        """The model that answers.
-
-        Raises
-        ------
-        ProblemError
-            503 if one of its files is damaged.
-        """
+        """The model that requests are answered with; 503 if one of its files is damaged."""
         if self._damage is not None:
             raise ProblemError(503, f"the model is damaged: {self._damage}", "damaged-model")
         return self._served
 
     @property
     def n_pictures(self) -> int:
-        """Pictures of the collection, damaged or not."""
+        """Number of pictures in the collection, damaged or not."""
         return len(self._served.names)
 
     def start(self) -> None:
-        """Begin to check the model's files, and to look for a newer model."""
+        """Start checking the model's files and watching for a newer model."""
         self._stop.clear()
         self._check_files()
         self._watcher = threading.Thread(target=self._watch, name="pictopic-model", daemon=True)
         self._watcher.start()
 
     def stop(self) -> None:
-        """Stop looking."""
+        """Stop watching for a newer model."""
         self._stop.set()
 
     def _watch(self) -> None:
@@ -179,7 +165,7 @@ class ModelStore:
                 _log.exception("looking for a newer model failed")
 
     def check(self) -> bool:
-        """Load the model in the folder if it is another one; whether it was."""
+        """Load the model in the folder if it is a different one; returns whether it was."""
         identity = self._look()
         if identity is None or identity in (self._identity, self._failed):
             return False
@@ -199,7 +185,7 @@ class ModelStore:
         return True
 
     def _check_files(self) -> None:
-        """Check the files of the model, in a thread: large ones take long."""
+        """Check the model's files in a thread of its own: large ones take long."""
         served, identity = self._served, self._identity
 
         def run() -> None:
@@ -214,7 +200,7 @@ class ModelStore:
         threading.Thread(target=run, name="pictopic-check", daemon=True).start()
 
     def _without_place(self, text: str) -> str:
-        """What an error says, but not where the model is."""
+        """An error's text without the model's path."""
         for place in (str(self.folder), str(self.folder.resolve())):
             text = text.replace(place + os.sep, "").replace(place, self.folder.name)
         return text
@@ -224,9 +210,9 @@ class ModelStore:
             return ServedModel(self.folder, self.settings.pictures)
 
     def _look(self) -> _Identity | None:
-        """Which model is in the folder; None while there is none, as for a moment when it is replaced."""
+        """Identity of the model in the folder; None while there is none, as for a moment when it is replaced."""
         try:
-            found = (self.folder / CONFIG).stat()
+            config = (self.folder / CONFIG).stat()
         except OSError:
             return None
-        return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+        return config.st_dev, config.st_ino, config.st_mtime_ns, config.st_size

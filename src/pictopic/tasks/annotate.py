@@ -23,7 +23,7 @@ _THRESHOLD_FROM = 5  # validation pictures with a tag; rarer tags get the common
 MAX_SUGGESTED = 500  # pictures per tag and list: a large collection must not fill memory
 
 
-def tag_proba(estimator: Any, rows: Rows) -> np.ndarray:
+def tag_proba(estimator: Any, rows: Rows, hidden: np.ndarray | None = None) -> np.ndarray:
     """Return p(next word) of the annotation words, renormalised.
 
     Parameters
@@ -32,12 +32,18 @@ def tag_proba(estimator: Any, rows: Rows) -> np.ndarray:
         Fitted.
     rows : Rows
         With their known tags; use `Rows.without_tags` for none.
+    hidden : array of shape (n, n_components), optional
+        Their representations, if `transform` was called already; the network is then not run again.
 
     Returns
     -------
     array of shape (n, n_annotation_words)
     """
-    p = estimator.next_word_proba(rows, columns=np.arange(rows.n_visual, rows.shape[1]))
+    columns = np.arange(rows.n_visual, rows.shape[1])
+    if hidden is None:
+        p = estimator.next_word_proba(rows, columns=columns)
+    else:
+        p = estimator.next_word_proba_from(hidden, columns=columns)
     return p / np.maximum(p.sum(axis=1, keepdims=True), _TINY)
 
 

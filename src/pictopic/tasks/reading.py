@@ -15,6 +15,8 @@ from scipy import sparse
 from pictopic.corpus.chunks import CHUNK_SIZE, Chunk, in_processes, make_chunk
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.rows import Rows
+from pictopic.tasks.annotate import tag_proba
+from pictopic.words.extract import Extractor
 from pictopic.words.pictures import PictureError
 
 Answer = list[tuple[str, float]]
@@ -37,11 +39,15 @@ class Described(NamedTuple):
 
 
 class Query:
-    """Pictures, with tags, that are asked about.
+    """Pictures with their known tags, to ask several questions about; see `PictureModel.query`.
+
+    They pass through the network once, with the first question that needs it.
 
     Parameters
     ----------
     reader : PictureReader
+    estimator : DocNADE, SupDocNADE, DeepDocNADE or SupDeepDocNADE
+        Fitted.
     pictures : path, bytes, PIL image or numpy array, a list of them, Described, or None
         None for tags only.
     tags : sequence of str
@@ -55,13 +61,26 @@ class Query:
         Positions of the readable pictures in `pictures`.
     """
 
-    def __init__(self, reader: PictureReader, pictures: Any, tags: Sequence[str] = ()):
-        self.pictures, self.one, visual, features, self.readable = reader.describe(pictures)
-        self.rows = reader.rows(visual, features, tags)
+    def __init__(self, reader: PictureReader, estimator: Any, pictures: Any, tags: Sequence[str] = ()):
+        self.pictures, self.is_one, visual, features, self.readable = reader.describe(pictures)
+        self.tags = tuple(tags)
+        self.rows = reader.rows(visual, features, self.tags)
+        self._estimator = estimator
+
+    @cached_property
+    def hidden(self) -> np.ndarray:
+        """Representations of the rows."""
+        hidden: np.ndarray = self._estimator.transform(self.rows)
+        return hidden
+
+    @cached_property
+    def tag_proba(self) -> np.ndarray:
+        """p(next word) of each tag."""
+        return tag_proba(self._estimator, self.rows, self.hidden)
 
     def answers(self, answers: list[Answer]) -> Answer | list[Answer]:
         """Return one answer for one picture; for a list of pictures a list, with [] for unreadable ones."""
-        if self.one:
+        if self.is_one:
             return answers[0]
         by_number = dict(zip(self.readable, answers, strict=True))
         return [by_number.get(number, []) for number in range(len(self.pictures))]
@@ -104,11 +123,10 @@ class PictureReader:
         picture_list = [pictures] if one else list(pictures)
         if len(picture_list) == 1 and picture_list[0] is None:
             return Described(picture_list, one, self._no_pictures(1), np.zeros((1, 0)), [0])
-        extractor = self.corpus.extractor
         files = [self.file_of(picture) for picture in picture_list]
         parts = [files[k : k + CHUNK_SIZE] for k in range(0, len(files), CHUNK_SIZE)]
         n_jobs = self.n_jobs if len(files) >= _IN_PROCESSES_FROM else 1
-        chunks = list(in_processes(make_chunk, ((part, extractor) for part in parts), n_jobs))
+        chunks = list(in_processes(make_chunk, ((part, self.extractor) for part in parts), n_jobs))
         readable: list[int] = []
         for k, (part, chunk) in enumerate(zip(parts, chunks, strict=True)):
             readable += (k * CHUNK_SIZE + chunk.readable).tolist()
@@ -117,6 +135,11 @@ class PictureReader:
         counts = sparse.vstack([chunk.counts for chunk in chunks], format="csr") if chunks else self._no_pictures(0)
         return Described(picture_list, one, sparse.csr_array(counts), _features(chunks), readable)
 
+    @cached_property
+    def extractor(self) -> Extractor:
+        """Counts words of pictures as they were counted for the corpus."""
+        return self.corpus.extractor
+
     def _no_pictures(self, n: int) -> sparse.csr_array:
         return sparse.csr_array((n, self.corpus.vocabulary.n_pairs), dtype=np.int32)
 
@@ -124,7 +147,7 @@ class PictureReader:
     def _report(text: str, is_error: bool) -> None:
         if is_error:
             raise PictureError(text)
-        warnings.warn(text, stacklevel=5)
+        warnings.warn(text, stacklevel=6)
 
     def file_of(self, picture: Any) -> Any:
         """Return the path of a picture that is given by its name in the collection; other pictures as they are."""

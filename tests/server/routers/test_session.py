@@ -5,8 +5,8 @@ import time
 import pytest
 from starlette.datastructures import Headers
 
-from pictopic.server import throttle
-from pictopic.server.session import given_cookie
+from pictopic.server import security
+from pictopic.server.security import given_cookie
 from tests.server.conftest import check_problem, served
 
 # What is made once takes long: one process makes it for all.
@@ -25,7 +25,7 @@ def shared(folder):
 @pytest.fixture
 def client(shared, monkeypatch):
     """A browser without cookies."""
-    monkeypatch.setattr(throttle, "_LONGEST_DELAY", 0.01)  # many wrong tokens come from here
+    monkeypatch.setattr(security, "_LONGEST_DELAY", 0.01)  # many wrong tokens come from here
     shared.cookies.clear()
     return shared
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from pictopic.server.connections import ConnectionLimits
+from pictopic.server.run import ConnectionLimits
 from tests.server.conftest import connect, picture, read_all, running, send_raw
 
 # What is made once takes long: one process makes it for all.
@@ -176,7 +176,7 @@ def test_bodies_that_do_not_arrive_give_way_to_health(hasty):
 def test_the_limits_fit_into_the_files_that_a_process_may_open():
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (160, 160))\n"
-        "from pictopic.server.connections import ConnectionLimits\n"
+        "from pictopic.server.run import ConnectionLimits\n"
         "limits = ConnectionLimits.of_process()\n"
         "print(limits.max_connections, limits.backlog, limits.reserve)"
     )
