@@ -189,14 +189,15 @@ def test_no_items_are_an_error(draw, tmp_path):
 
 
 def test_name_is_that_of_the_file(tmp_path):
-    assert draw_generated([Generated(None, [], [])], tmp_path, name="made-up").file == "made-up.png"
-    assert (tmp_path / "made-up.png").is_file()
+    assert draw_generated([Generated(None, [], [])], tmp_path).file == "generated-tags.png"
+    assert (tmp_path / "generated-tags.png").is_file()
 
 
 def test_same_items_give_the_same_file(tmp_path, green):
     for name in ("first", "second"):
-        draw_generated([Generated(green, ["sea"], ["日本", "köln"])], tmp_path, name)
-    assert (tmp_path / "first.png").read_bytes() == (tmp_path / "second.png").read_bytes()
+        draw_generated([Generated(green, ["sea"], ["日本", "köln"])], tmp_path / name)
+    first, second = ((tmp_path / name / "generated-tags.png").read_bytes() for name in ("first", "second"))
+    assert first == second
 
 
 @settings(max_examples=60, deadline=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -144,7 +145,7 @@ def _read_matrix(path: Path) -> np.ndarray:
     except (MatReadError, ValueError, TypeError, NotImplementedError, OSError) as error:
         raise ValueError(f"{path} cannot be read as a matrix of Matlab: {error}") from None
     values = [value for name, value in content.items() if not name.startswith("__")]
-    matrix = values[0] if len(values) == 1 else None
+    matrix: Any = values[0] if len(values) == 1 else None
     if not hasattr(matrix, "dtype") or matrix.dtype.kind not in "biuf" or matrix.ndim != 2:
         raise ValueError(f"{path} must hold one matrix of numbers, and nothing else")
     return matrix.toarray() if hasattr(matrix, "toarray") else matrix

@@ -68,7 +68,7 @@ def unique_tags(words: Iterable[str]) -> list[str]:
 
 
 def read_tag_lines(path: Path) -> list[str]:
-    """The tags in a file with one tag per line; bytes that are not UTF-8 are read as Latin-1, as old files have them."""
+    """The tags in a file with one tag per line; what is not UTF-8 is read as Latin-1, as old files have it."""
     content = path.read_bytes()
     try:
         text = content.decode("utf-8-sig")

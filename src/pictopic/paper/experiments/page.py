@@ -39,22 +39,11 @@ class Cell(NamedTuple):
     left: bool = False  # instead of centred
 
 
-Row = Sequence[Cell] | Text  # a heading
+PageRow = Sequence[Cell] | Text  # a heading
 
 
 def captioned(source: PictureSource | None, texts: Sequence[Text], side: int = SIDE) -> Cell:
-    """A picture and what stands under it; in a grey box if the picture is None or cannot be read.
-
-    Parameters
-    ----------
-    source : path, bytes, PIL image, numpy array or None
-    texts : sequence of Text
-    side : int, default=320
-        Of the picture, the longest one, in pixels.
-
-    Returns
-    -------
-    Cell
+    """A picture, its longest side `side` pixels, and the text below it; a grey box if there is no readable picture.
 
     Examples
     --------
@@ -76,21 +65,10 @@ def captioned(source: PictureSource | None, texts: Sequence[Text], side: int = S
     return Cell(texts, image.resize(size, Image.Resampling.LANCZOS))
 
 
-def compose(rows: Sequence[Row], widths: Sequence[int]) -> Image.Image:
-    """Put cells into rows and columns.
+def compose(rows: Sequence[PageRow], widths: Sequence[int]) -> Image.Image:
+    """Put cells into rows and into columns of some widths in pixels; text alone is a heading.
 
     Pictures of a row stand on one line; text never goes beyond its column.
-
-    Parameters
-    ----------
-    rows : sequence of sequences of Cell, or Text
-        Text alone is a heading.
-    widths : sequence of int
-        Of the columns, in pixels.
-
-    Returns
-    -------
-    PIL image
 
     Examples
     --------
@@ -117,20 +95,7 @@ def write_png(page: Image.Image, path: Path) -> None:
 
 
 def wrap(text: str, width: float, lines: int, bold: bool = False) -> list[str]:
-    """Break text into lines; what does not fit is cut off with "…".
-
-    Parameters
-    ----------
-    text : str
-    width : float
-        In pixels.
-    lines : int
-        At most.
-    bold : bool, default=False
-
-    Returns
-    -------
-    list of str
+    """Break text into at most so many lines of a width in pixels; what does not fit is cut off with "…".
 
     Examples
     --------
@@ -138,17 +103,17 @@ def wrap(text: str, width: float, lines: int, bold: bool = False) -> list[str]:
     >>> wrap("sky, road, car, window, sidewalk", 150, lines=2)
     ['sky, road,', 'car…']
     """
-    found, line = [], ""
+    wrapped, line = [], ""
     for word in "".join(c if c.isprintable() else " " for c in text).split():
         longer = f"{line} {word}".lstrip()
         if line and _length(longer, bold) > width:
-            found.append(line)
+            wrapped.append(line)
             line = word
         else:
             line = longer
-    found += [line] if line else []
-    kept = found[:lines]
-    return [_cut(own, width, bold, k == lines - 1 and len(found) > lines) for k, own in enumerate(kept)]
+    wrapped += [line] if line else []
+    goes_on = len(wrapped) > lines
+    return [_cut(line, width, bold, k == lines - 1 and goes_on) for k, line in enumerate(wrapped[:lines])]
 
 
 def _cut(line: str, width: float, bold: bool, goes_on: bool) -> str:
@@ -242,10 +207,9 @@ def _font_file(letters: frozenset[str], bold: bool) -> str:
     if _has(usual, letters):
         return usual
     # "Last Resort" has all letters, but as boxes.
-    known = {
-        own.fname for own in font_manager.fontManager.ttflist if own.style == "normal" and "Last Resort" not in own.name
-    }
-    return next((file for file in sorted(known) if _has(file, letters)), usual)
+    fonts = (font for font in font_manager.fontManager.ttflist if font.style == "normal")
+    files = {font.fname for font in fonts if "Last Resort" not in font.name}
+    return next((file for file in sorted(files) if _has(file, letters)), usual)
 
 
 def _has(file: str, letters: frozenset[str]) -> bool:
