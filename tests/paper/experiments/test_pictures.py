@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from pictopic.paper.experiments import page
-from pictopic.paper.experiments.page import BLUE, RED, Cell, Text, captioned, compose, wrap
+from pictopic.paper.experiments.page import BLUE, RED, Text, Tile, captioned, compose, wrap
 from pictopic.paper.experiments.pictures import (
     Association,
     Captioned,
@@ -223,7 +223,7 @@ def test_extreme_picture_keeps_a_pixel():
 
 
 def test_grey_box_has_room_for_its_text():
-    shown = np.array(compose([[Cell([Text("a " * 500, lines=20)], boxed=True)]], [200]))
+    shown = np.array(compose([[Tile([Text("a " * 500, lines=20)], boxed=True)]], [200]))
     left, top, right, bottom = where(shown, BOX)
     assert (left, right) == (LEFT, LEFT + 200)
     text = where(shown, (0, 0, 0))

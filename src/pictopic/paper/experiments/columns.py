@@ -73,8 +73,8 @@ def curve_columns(curve: Curve) -> list[Column]:
     Examples
     --------
     >>> from pictopic.paper.experiments.columns import curve_columns
-    >>> from pictopic.paper.experiments.results import Curve, Series
-    >>> curve = Curve("topics", "", "topics", "accuracy", [Series("DocNADE", [25, 50], [[0.7], [0.8]])], percent=True)
+    >>> from pictopic.paper.experiments.results import Curve, Line
+    >>> curve = Curve("topics", "", "topics", "accuracy", [Line("DocNADE", [25, 50], [[0.7], [0.8]])], percent=True)
     >>> [(column.title, column.cells) for column in curve_columns(curve)]
     [('topics', ['25', '50']), ('DocNADE', ['70.00', '80.00'])]
     """

@@ -15,7 +15,7 @@ from pictopic.paper.baselines.base import root_shares
 from pictopic.paper.datasets import read_corel5k
 from pictopic.paper.experiments.figures import draw_curve
 from pictopic.paper.experiments.pictures import Captioned, Generated, Neighbors, draw_generated, draw_neighbors
-from pictopic.paper.experiments.results import Curve, Figure, Measure, Results, Row, Series, Table
+from pictopic.paper.experiments.results import Curve, Figure, Line, Measure, Results, Row, Table
 from pictopic.paper.experiments.run import Cell, ExperimentRun, Task, versions
 from pictopic.paper.experiments.split import TOP, CorpusSplit, best_tags, on_split
 from pictopic.picture_model import PictureModel
@@ -121,7 +121,7 @@ class _Experiment:
         done = [(rho, cell.values) for rho, cell in zip(self.rho, cells, strict=True) if cell]
         titles = {"f_measure": "F-measure of five tags", "accuracy": "accuracy of the group"}
         series = [
-            Series(title, [rho for rho, _ in done], [[values[key]] for _, values in done])
+            Line(title, [rho for rho, _ in done], [[values[key]] for _, values in done])
             for key, title in titles.items()
             if done and key in done[0][1]
         ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from pictopic.files import write_bytes
-from pictopic.paper.experiments.results import Curve, Figure, Series, mean_and_std, slug
+from pictopic.paper.experiments.results import Curve, Figure, Line, mean_and_std, slug
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,8 +59,8 @@ def draw_curve(curve: Curve, folder: Path) -> list[Figure]:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from pictopic.paper.experiments.figures import draw_curve
-    >>> from pictopic.paper.experiments.results import Curve, Series
-    >>> line = Series("DocNADE", [25, 50, 100], [[0.70, 0.72], [0.75, 0.76], [0.80, 0.79]], paper=[None, 0.77, 0.81])
+    >>> from pictopic.paper.experiments.results import Curve, Line
+    >>> line = Line("DocNADE", [25, 50, 100], [[0.70, 0.72], [0.75, 0.76], [0.80, 0.79]], paper=[None, 0.77, 0.81])
     >>> curve = Curve("Topics, LabelMe", "Accuracy", "topics", "accuracy", [line], percent=True, log_x=True)
     >>> [figure.file for figure in draw_curve(curve, Path(tempfile.mkdtemp()))]
     ['topics-labelme.svg', 'topics-labelme.png']
@@ -81,8 +81,8 @@ def render_curve(curve: Curve, kind: Literal["svg", "png"]) -> bytes:
     Examples
     --------
     >>> from pictopic.paper.experiments.figures import render_curve
-    >>> from pictopic.paper.experiments.results import Curve, Series
-    >>> curve = Curve("topics", "Accuracy", "topics", "accuracy", [Series("DocNADE", [25, 50], [[0.7], [0.8]])])
+    >>> from pictopic.paper.experiments.results import Curve, Line
+    >>> curve = Curve("topics", "Accuracy", "topics", "accuracy", [Line("DocNADE", [25, 50], [[0.7], [0.8]])])
     >>> b">DocNADE</text>" in render_curve(curve, "svg")
     True
     """
@@ -116,21 +116,21 @@ def is_known(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def points_of(series: Series) -> Points:
+def points_of(series: Line) -> Points:
     """Mean and standard deviation over the splits, wherever there is any split.
 
     Examples
     --------
     >>> from pictopic.paper.experiments.figures import points_of
-    >>> from pictopic.paper.experiments.results import Series
-    >>> points_of(Series("DocNADE", [50, 25, 100], [[0.5], [0.25, 0.75], []]))
+    >>> from pictopic.paper.experiments.results import Line
+    >>> points_of(Line("DocNADE", [50, 25, 100], [[0.5], [0.25, 0.75], []]))
     Points(x=[25, 50], mean=[0.5, 0.5], std=[0.3535533905932738, 0.0])
     """
     points = [(x, *mean_and_std(values)) for x, values in zip(series.x, series.values, strict=True) if values]
     return _points([point for point in points if is_known(point[1])])
 
 
-def published_of(series: Series) -> Points:
+def published_of(series: Line) -> Points:
     """The published values of a series, wherever there is one."""
     if series.paper is None:
         return _points([])

@@ -26,7 +26,7 @@ from pictopic.paper.experiments.mirflickr_data import (
     open_collection,
 )
 from pictopic.paper.experiments.mirflickr_pictures import draw, illustrate
-from pictopic.paper.experiments.results import Curve, Figure, Measure, Results, Row, Series, Table, slug
+from pictopic.paper.experiments.results import Curve, Figure, Line, Measure, Results, Row, Table, slug
 from pictopic.paper.experiments.run import Cell, ExperimentRun, largest_peak, versions
 from pictopic.tasks.metrics import mean_average_precision
 
@@ -280,7 +280,7 @@ class _Experiment:
         for layers in LAYERS:
             x = [0, *self.grid]
             values = [self._maps(self._cells(setting, _name(layers, n))) for n in x]
-            line = Series(_layers(layers), [float(n) for n in x], values)
+            line = Line(_layers(layers), [float(n) for n in x], values)
             if any(line.values):
                 series.append(self._with_papers(line, layers))
         if not series:
@@ -288,20 +288,20 @@ class _Experiment:
         caption = f"MAP of SupDeepDocNADE{_WAYS[self._way]}, against passes of pretraining ({setting})."
         return Curve("MAP by pretraining", caption, "passes of pretraining", "MAP", series)
 
-    def _with_papers(self, line: Series, layers: int) -> Series:
+    def _with_papers(self, line: Line, layers: int) -> Line:
         if not self.collection.is_the_papers or not self.collection.n_unlabelled:
             return line
         published = {passes: maps[layers] for passes, maps in _PAPER.items() if layers in maps}
         paper = [*([None] * len(line.x)), *published.values()]
         x, values = [*line.x, *map(float, published)], [*line.values, *([] for _ in published)]
-        return Series(line.name, x, values, paper)  # type: ignore[arg-type]
+        return Line(line.name, x, values, paper)  # type: ignore[arg-type]
 
     def _weights_curve(self) -> Curve | None:
         values = [self._maps(self._cells(_ALL, _weighted_name(weight))) for weight in WEIGHTS]
         if not any(values):
             return None
         paper = [_PAPER_WEIGHTS.get(weight) for weight in WEIGHTS] if self.collection.is_the_papers else None
-        line = Series(f"SupDeepDocNADE, {_layers(WEIGHTS_LAYERS)}", list(WEIGHTS), values, paper)  # type: ignore[arg-type]
+        line = Line(f"SupDeepDocNADE, {_layers(WEIGHTS_LAYERS)}", list(WEIGHTS), values, paper)  # type: ignore[arg-type]
         caption = f"MAP of SupDeepDocNADE{_WAYS[self._way]}, against the annotation weight rho."
         return Curve("MAP by annotation weight", caption, "annotation weight", "MAP", [line])
 
@@ -315,14 +315,14 @@ class _Experiment:
             notes.append(
                 "There are tags and labels only, no pictures: all is measured on tags alone, with "
                 f"{len(collection.classes)} labels.  The paper's MAP (38 classes, pictures and tags) is not comparable "
-                "and not shown.  Without a second modality there is no annotation weight to vary, and there are no tags "
-                "to generate."
+                "and not shown.  Without a second modality there is no annotation weight to vary, and there are no "
+                "tags to generate."
             )
         elif collection.source.pictures:
-            unlabelled, never_tested = "the unlabelled pictures", "pictures that are in no split's test part"
+            sources = {True: "the unlabelled pictures", False: "pictures that are in no split's test part"}
             notes.append(
-                f"Visual words were learnt from {unlabelled if collection.n_unlabelled else never_tested}; the {MAX_TAGS} "
-                "most frequent tags of all pictures are words, as in the paper."
+                f"Visual words were learnt from {sources[collection.n_unlabelled > 0]}; the {MAX_TAGS} most frequent "
+                "tags of all pictures are words, as in the paper."
             )
         if not collection.n_unlabelled:
             notes.append(

@@ -30,7 +30,7 @@ class Text(NamedTuple):
     lines: int = 3
 
 
-class Cell(NamedTuple):
+class Tile(NamedTuple):
     """A picture and what stands under it, or text alone; text in a grey box, in place of a picture, if `boxed`."""
 
     texts: Sequence[Text] = ()
@@ -39,10 +39,10 @@ class Cell(NamedTuple):
     left: bool = False  # instead of centred
 
 
-PageRow = Sequence[Cell] | Text  # a heading
+PageRow = Sequence[Tile] | Text  # a heading
 
 
-def captioned(source: PictureSource | None, texts: Sequence[Text], side: int = SIDE) -> Cell:
+def captioned(source: PictureSource | None, texts: Sequence[Text], side: int = SIDE) -> Tile:
     """A picture, its longest side `side` pixels, and the text below it; a grey box if there is no readable picture.
 
     Examples
@@ -59,10 +59,10 @@ def captioned(source: PictureSource | None, texts: Sequence[Text], side: int = S
     except PictureError:
         image = None
     if image is None:
-        return Cell(texts, boxed=True)
+        return Tile(texts, boxed=True)
     scale = side / max(image.size)
     size = (max(1, round(scale * image.width)), max(1, round(scale * image.height)))
-    return Cell(texts, image.resize(size, Image.Resampling.LANCZOS))
+    return Tile(texts, image.resize(size, Image.Resampling.LANCZOS))
 
 
 def compose(rows: Sequence[PageRow], widths: Sequence[int]) -> Image.Image:
@@ -72,8 +72,8 @@ def compose(rows: Sequence[PageRow], widths: Sequence[int]) -> Image.Image:
 
     Examples
     --------
-    >>> from pictopic.paper.experiments.page import Cell, Text, compose
-    >>> compose([Text("Scenes"), [Cell([Text("coast")]), Cell([Text("street")])]], [200, 200]).size
+    >>> from pictopic.paper.experiments.page import Tile, Text, compose
+    >>> compose([Text("Scenes"), [Tile([Text("coast")]), Tile([Text("street")])]], [200, 200]).size
     (476, 144)
     """
     laid_out = [_heading(row, sum(widths)) if isinstance(row, Text) else _Row(row, widths) for row in rows]
@@ -129,7 +129,7 @@ def _cut(line: str, width: float, bold: bool, goes_on: bool) -> str:
 class _Row:
     """Cells side by side, with the places of everything."""
 
-    def __init__(self, cells: Sequence[Cell], widths: Sequence[int]):
+    def __init__(self, cells: Sequence[Tile], widths: Sequence[int]):
         self.cells, self.widths = cells, widths
         self.lines = [_lines(cell, width) for cell, width in zip(cells, widths, strict=False)]
         heights = [_LINE * len(lines) for lines in self.lines]
@@ -162,10 +162,10 @@ class _Row:
 
 
 def _heading(text: Text, width: int) -> _Row:
-    return _Row([Cell([text._replace(bold=True)], left=True)], [width])
+    return _Row([Tile([text._replace(bold=True)], left=True)], [width])
 
 
-def _lines(cell: Cell, width: int) -> list[tuple[str, Text]]:
+def _lines(cell: Tile, width: int) -> list[tuple[str, Text]]:
     room = width - 2 * _PADDING if cell.boxed else width
     return [(line, text) for text in cell.texts for line in wrap(text.text, room, text.lines, text.bold)]
 

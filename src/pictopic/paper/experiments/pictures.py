@@ -26,9 +26,9 @@ from pictopic.paper.experiments.page import (
     GRAY,
     RED,
     SIDE,
-    Cell,
     PageRow,
     Text,
+    Tile,
     captioned,
     compose,
     write_png,
@@ -118,7 +118,7 @@ def draw_associations(classes: Sequence[Association], folder: Path) -> Figure:
     rows = []
     for class_name, words, tags in classes:
         texts = [Text(class_name, RED, bold=True, lines=2), *(Text(tag, lines=1) for tag in tags)]
-        rows.append([Cell(texts, left=True), *(Cell(picture=mosaic(word, _PATCHES, _PATCH)) for word in words)])
+        rows.append([Tile(texts, left=True), *(Tile(picture=mosaic(word, _PATCHES, _PATCH)) for word in words)])
     columns = max((len(item.words) for item in classes), default=0)
     caption = "Visual words (each as 16 patches) and tags that go most with each class (in red)."
     return _save(rows, [_NARROW, *[_MOSAIC] * columns], folder, "associations", caption)
@@ -128,7 +128,7 @@ def draw_neighbors(queries: Sequence[Neighbors], folder: Path) -> Figure:
     """Draw pictures and those similar to them: one row per query."""
     columns = max((len(item.similar) for item in queries), default=0)
     titles = ["query", *(_ORDINALS.get(k, f"{k}th most similar") for k in range(1, columns + 1))]
-    rows: list[PageRow] = [[Cell([Text(title, GRAY, lines=1)]) for title in titles]] if queries else []
+    rows: list[PageRow] = [[Tile([Text(title, GRAY, lines=1)]) for title in titles]] if queries else []
     rows += [
         [captioned(item.path, [Text(item.text)]) for item in (query, *similar)] for query, similar in queries
     ]  # fmt: skip
@@ -144,10 +144,10 @@ def draw_generated(items: Sequence[Generated], folder: Path) -> Figure:
         if picture.boxed:
             picture = picture._replace(texts=[Text("no picture", GRAY)])
         texts = [Text(", ".join(item.true_tags), BLACK, lines=6), Text(", ".join(item.tags), BLUE, lines=6)]
-        rows.append([picture, *(Cell([text], left=True) for text in texts)])
+        rows.append([picture, *(Tile([text], left=True) for text in texts)])
     if rows:
         titles = ("picture", "ground truth", "generated tags")
-        rows.insert(0, [Cell([Text(title, GRAY, lines=1)], left=True) for title in titles])
+        rows.insert(0, [Tile([Text(title, GRAY, lines=1)], left=True) for title in titles])
     caption = "Tags generated from the picture alone, beside the true ones; blank where there are none."
     return _save(rows, [_NARROW, _WIDE, _WIDE], folder, "generated-tags", caption)
 
@@ -155,7 +155,7 @@ def draw_generated(items: Sequence[Generated], folder: Path) -> Figure:
 def draw_failures(kinds: Sequence[Failures], folder: Path) -> Figure:
     """Draw pictures on which a model failed: one row per reason, which stands at the left."""
     rows = [
-        [Cell([Text(kind, bold=True, lines=6)]), *(captioned(item.path, [Text(item.text)]) for item in items)]
+        [Tile([Text(kind, bold=True, lines=6)]), *(captioned(item.path, [Text(item.text)]) for item in items)]
         for kind, items in kinds
     ]
     columns = max((len(failures.items) for failures in kinds), default=0)

@@ -52,7 +52,7 @@ class Table:
 
 
 @dataclass
-class Series:
+class Line:
     """A line of a curve: for each x the values of the splits; `paper` are published values, in the same unit."""
 
     name: str
@@ -69,7 +69,7 @@ class Curve:
     caption: str
     x_title: str
     y_title: str
-    series: list[Series]
+    series: list[Line]
     percent: bool = False
     log_x: bool = False
 
@@ -139,7 +139,7 @@ class Results:
             Table(**table | {"measures": _all(Measure, table["measures"]), "rows": _all(Row, table["rows"])})
             for table in content["tables"]
         ]
-        curves = [Curve(**curve | {"series": _all(Series, curve["series"])}) for curve in content["curves"]]
+        curves = [Curve(**curve | {"series": _all(Line, curve["series"])}) for curve in content["curves"]]
         return cls(**content | {"tables": tables, "curves": curves, "figures": _all(Figure, content["figures"])})
 
     def save(self, folder: Path) -> Path:

@@ -17,7 +17,7 @@ from pictopic.paper.datasets import read_labelme, read_splits, read_uiuc_sports
 from pictopic.paper.experiments import scenes_methods as methods
 from pictopic.paper.experiments.figures import draw_curve
 from pictopic.paper.experiments.pictures import Association, Prediction, draw_associations, draw_predictions
-from pictopic.paper.experiments.results import Curve, Figure, Measure, Results, Row, Series, Table
+from pictopic.paper.experiments.results import Curve, Figure, Line, Measure, Results, Row, Table
 from pictopic.paper.experiments.run import Cell, ExperimentRun, Task, largest_peak, versions
 from pictopic.tasks.exports import cut_patch
 from pictopic.words.global_features import n_features
@@ -272,7 +272,7 @@ class _Experiment:
         for title, points in lines.items():
             values = {n: [cell.values["accuracy"] for cell in cells if cell] for n, cells in points.items()}
             known = [n for n in values if values[n]]
-            series.append(Series(title, [float(n) for n in known], [values[n] for n in known]))
+            series.append(Line(title, [float(n) for n in known], [values[n] for n in known]))
         return Curve(name, caption, "topics", "accuracy", series, percent=True)
 
     # ---- what is written down --------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from pictopic.models.docnade import DocNADE, SupDocNADE
 from pictopic.paper.baselines import LDAClassifier
 from pictopic.paper.datasets.text import PARTS, TextPart, find_text_corpora, read_text
 from pictopic.paper.experiments.figures import draw_curve
-from pictopic.paper.experiments.results import Curve, Measure, Results, Row, Series, Table
+from pictopic.paper.experiments.results import Curve, Line, Measure, Results, Row, Table
 from pictopic.paper.experiments.run import Cell, ExperimentRun, versions
 from pictopic.tasks.metrics import perplexity, retrieval_precision
 
@@ -302,7 +302,7 @@ def _table(corpus: str, cells: dict[str, Cell]) -> Table:
 
 def _curve(corpus: str, cells: dict[str, Cell]) -> Curve | None:
     series = [
-        Series(name, list(FRACTIONS), [[value] for value in cell.values["curve"]])
+        Line(name, list(FRACTIONS), [[value] for value in cell.values["curve"]])
         for name, cell in cells.items()
         if "curve" in cell.values
     ]  # fmt: skip
