@@ -91,9 +91,9 @@ def confusion(model: PictureModel, test: Corpus) -> quality.Confusion:
     return quality.confusion(true, proba, range(len(test)), list(test.classes), list(test.classes))
 
 
-def confused_pictures(found: quality.Confusion, test: Corpus) -> dict[tuple[int, int], list[Picture]]:
+def confused_pictures(matrix: quality.Confusion, test: Corpus) -> dict[tuple[int, int], list[Picture]]:
     """The first few pictures of each cell of a confusion matrix."""
-    rows = {cell: sorted(row for row, _ in pictures) for cell, pictures in found.pictures.items()}
+    rows = {cell: sorted(row for row, _ in pictures) for cell, pictures in matrix.pictures.items()}
     return {cell: [picture_of(test, row) for row in numbers[:_N_EXAMPLES]] for cell, numbers in rows.items()}
 
 

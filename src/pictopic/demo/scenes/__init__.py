@@ -59,10 +59,6 @@ def draw_scene(number: int, seed: int = 0, label: str | None = None) -> Scene:
     label : str, optional
         One of `SCENES`.  Default: one after the other.
 
-    Returns
-    -------
-    Scene
-
     Examples
     --------
     >>> from pictopic.demo.scenes import SCENES, draw_scene
@@ -83,25 +79,20 @@ def draw_scene(number: int, seed: int = 0, label: str | None = None) -> Scene:
 
 
 def write_scenes(folder: str | os.PathLike[str], n: int = 400, seed: int = 0, quality: int = 90) -> Path:
-    """Write pictures and their tags to a folder, as `pictopic.Corpus.build` reads it.
+    """Write pictures and their tags to a folder, as `pictopic.Corpus.build` reads it; returns the folder.
 
     A folder that is there already and complete is left as it is.
 
     Parameters
     ----------
     folder : path
-        Gets ``metadata.csv`` and ``images/<label>/<number>.jpg``.
+        For ``metadata.csv`` and ``images/<label>/<number>.jpg``.
     n : int, default=400
         How many pictures.
     seed : int, default=0
         As for `draw_scene`.
     quality : int, default=90
         Of the JPEG files, up to 95.
-
-    Returns
-    -------
-    Path
-        The folder.
 
     Examples
     --------

@@ -38,12 +38,26 @@ from pictopic.demo.scenes.things import (
 from pictopic.demo.scenes.vehicles import draw_car, draw_truck
 from pictopic.demo.scenes.view import Colour, darker, planes
 
-# ---- Meadows and fields under a wide sky -----------------------------------------------------------------------------
-
-
 _CROPS: list[Colour] = [
     (202, 172, 96), (216, 196, 70), (122, 92, 66), (104, 140, 58), (150, 160, 84), (176, 146, 98),
 ]  # fmt: skip
+
+
+def _relief(stage: Stage, behind: str, start: float, steep: float) -> Height:
+    """Mountains ("peaks") or hills that begin at a distance; `steep` is their height over it."""
+    return peaks(stage, start, start * steep) if behind == "peaks" else hills(stage, start, start * steep, start)
+
+
+def _paint_relief(stage: Stage, land: Land, behind: str, start: float, steep: float) -> None:
+    """Grass, and what grows on the mountains or hills behind it."""
+    paint_grass(stage, land, land.everywhere)
+    if behind == "peaks":
+        paint_mountains(stage, land, start, start * steep)
+    elif behind == "hills":
+        paint_far_hills(stage, land, start)
+
+
+# ---- Meadows and fields under a wide sky -----------------------------------------------------------------------------
 
 
 def draw_opencountry(stage: Stage) -> None:
@@ -56,18 +70,14 @@ def draw_opencountry(stage: Stage) -> None:
     start = stage.between(200, 1500)
     behind = stage.pick(["flat", "hills", "peaks"], (0.25, 0.5, 0.25))
     steep = {"flat": 0.004, "hills": stage.between(0.02, 0.12), "peaks": stage.between(0.15, 0.3)}[behind]
-    shape = peaks(stage, start, start * steep) if behind == "peaks" else hills(stage, start, start * steep, start)
+    shape = _relief(stage, behind, start, steep)
     rolling = hills(stage, 20, stage.between(0, 0.35) * camera.height + 0.4, 150)
 
     def height(x: np.ndarray, z: np.ndarray) -> np.ndarray:
         return shape(x, z) + rolling(x, z)
 
     land = see_land(camera, stage.light, height, slices(2.5 * camera.height, start, start * 5, 80, 110))
-    paint_grass(stage, land, land.everywhere)
-    if behind == "peaks":
-        paint_mountains(stage, land, start, start * steep)
-    elif behind == "hills":
-        paint_far_hills(stage, land, start)
+    _paint_relief(stage, land, behind, start, steep)
     if stage.chance(0.6):
         _paint_fields(stage, land, start)
     _paint_ways(stage, land)
@@ -86,8 +96,9 @@ def _paint_fields(stage: Stage, land: Land, start: float) -> None:
     grain = land.grain(stage.noise, LEAVES, 30)
     furrows = np.sin(along * 2 * np.pi / (tall * 0.35)) * np.clip(12 * tall / land.z, 0, 1)
     before_hills = step(land.z, start * 0.6, start * 0.45) * step(land.z, tall * 4, tall * 5)
-    some = cell * 5 % 11 < stage.count(5, 11)
-    land.paint(stage, crops[:, cell] * (1 + 0.09 * grain + 0.12 * furrows), some * before_hills, "field", 0.08 * grain)
+    is_sown = cell * 5 % 11 < stage.count(5, 11)
+    colours = crops[:, cell] * (1 + 0.09 * grain + 0.12 * furrows)
+    land.paint(stage, colours, is_sown * before_hills, "field", 0.08 * grain)
 
 
 def _paint_ways(stage: Stage, land: Land) -> None:
@@ -200,7 +211,7 @@ def _paint_lake(stage: Stage, start: float, leaves: Leaves) -> None:
 def _plant_trees(stage: Stage, height: Height, n: int, leaves: Leaves) -> None:
     tall = stage.camera.height
     trees = [make_tree(stage, stage.pick(["conifer", "conifer", "round"]), leaves) for _ in range(2)]
-    for depth in np.sort(stage.rng.uniform(4, 25, n))[::-1].tolist():
+    for depth in stage.distances(4, 25, n):
         z = depth * tall
         x = stage.between(-0.65, 0.65) * z
         plant(stage, stage.pick(trees), (x, ground_at(height, x, z), z), stage.between(1.2, 2.4) * tall)
@@ -242,7 +253,7 @@ def draw_highway(stage: Stage) -> None:
     behind = stage.pick(["flat", "hills", "peaks", "woods", "town"], (0.2, 0.3, 0.13, 0.2, 0.17))
     land = _paint_country(stage, road, behind)
     if behind == "town":
-        for z in sorted(stage.rng.uniform(140, 400, stage.count(3, 7)).tolist(), reverse=True):
+        for z in stage.distances(140, 400, stage.count(3, 7)):
             x = stage.between(-0.6, 0.6) * z
             draw_tower(stage, x, z, z * stage.between(0.08, 0.22), z * stage.between(0.1, 0.4))
     if behind == "woods" or stage.chance(0.3):
@@ -258,7 +269,7 @@ def _paint_country(stage: Stage, road: _Road, behind: str) -> Land:
     """What the road goes through."""
     start = stage.between(200, 1200)
     steep = {"hills": stage.between(0.03, 0.12), "peaks": stage.between(0.12, 0.3)}.get(behind, 0.005)
-    shape = peaks(stage, start, start * steep) if behind == "peaks" else hills(stage, start, start * steep, start)
+    shape = _relief(stage, behind, start, steep)
     bank = stage.pick([0.0, stage.between(1, 6)])
 
     def height(x: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -270,11 +281,7 @@ def _paint_country(stage: Stage, road: _Road, behind: str) -> Land:
         )
 
     land = see_land(stage.camera, stage.light, height, slices(3, start, start * 5, 90, 90))
-    paint_grass(stage, land, land.everywhere)
-    if behind == "peaks":
-        paint_mountains(stage, land, start, start * steep)
-    elif behind == "hills":
-        paint_far_hills(stage, land, start)
+    _paint_relief(stage, land, behind, start, steep)
     return land
 
 

@@ -199,14 +199,14 @@ def draw_tallbuilding(stage: Stage) -> None:
     paint_sky(stage, min(horizon, 300))
     n = stage.pick([3, 6, 9], (0.3, 0.4, 0.3)) if afar else stage.pick([1, 2, 4], (0.4, 0.35, 0.25))
     nearest, farthest = (140, 420) if afar else (35, 110)
-    distances = sorted(stage.rng.uniform(nearest, farthest, n).tolist(), reverse=True)
+    distances = stage.distances(nearest, farthest, n)
     front = 0.9 * distances[-1]  # nothing of the town is nearer
     ground = stage.pick(["grass", "paving", "water" if afar else "road"], (0.3, 0.3, 0.4))
     if horizon < SIZE:
         _paint_ground(stage, ground, horizon, front)
     _draw_towers(stage, distances, afar)
     if ground == "road":
-        for z in sorted(stage.rng.uniform(12, 45, stage.count(0, 4)).tolist(), reverse=True):
+        for z in stage.distances(12, 45, stage.count(0, 4)):
             draw_car(stage, stage.pick([-4.0, 0.0, 4.0]), z, stage.chance(0.5))
     _furnish_towers(stage, front, ground)
 
