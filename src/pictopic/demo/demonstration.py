@@ -15,8 +15,7 @@ from pictopic.corpus.corpus import Corpus
 from pictopic.demo.report import Report, write_report
 from pictopic.demo.report import collect as collecting
 from pictopic.demo.report.contents import Method, Step
-from pictopic.demo.report.figures import MEASURES, NOTES, compare, highlights
-from pictopic.demo.report.tables import text_table
+from pictopic.demo.report.figures import MEASURES, NOTES, compare, highlights, text_table
 from pictopic.demo.scenes import SCENES, write_scenes
 from pictopic.models.run import Run, Status
 from pictopic.picture_model import PictureModel
@@ -38,12 +37,12 @@ def run(
     progress: Progress = silent,
     report: Callable[[str, Status], None] = lambda stage, status: None,
 ) -> str:
-    """Make up pictures, learn from them, and write a report on those that were kept aside.
+    """Make up pictures, learn from them, and write a report on those held out.
 
     Parameters
     ----------
     folder : Path
-        Gets the pictures, the model and ``report.html``.
+        For the pictures, the model and ``report.html``.
     seed : int, default=0
         Another number makes up other pictures.
     n : int, default=400
@@ -51,7 +50,7 @@ def run(
     progress : callable, optional
         Called with a stage's name, how much of it is done and of how much.
     report : callable, optional
-        Told of the training; see `pictopic.models.run.Run`.
+        Called with the state of the training; see `pictopic.models.run.Run`.
 
     Returns
     -------
@@ -120,6 +119,7 @@ def _report(
     corpus: Corpus, train: Corpus, test: Corpus, models: dict[str, PictureModel], methods: list[Method]
 ) -> Report:
     name, best = list(models.items())[-1]
+    confusion = collecting.confusion(best, test)
     return Report(
         title=f"What pictopic learnt from {len(train)} pictures",
         lead=f"Made-up pictures of {len(corpus.classes)} kinds of scenes with {len(corpus.vocabulary.annotations)} "
@@ -130,13 +130,14 @@ def _report(
         methods=methods,
         notes=[*NOTES, "The visual words were learnt from all pictures, without looking at tags or classes."],
         samples=collecting.samples(train),
-        confusion=collecting.confusion(best, test),
+        confusion=confusion,
+        confused=collecting.confused_pictures(confusion, test),
         # Other pictures in each section.
         tagged=collecting.tagged(best, test, collecting.examples(test, 0)),
         neighbours=collecting.neighbours(best, test, collecting.examples(test, 1)),
         topics=collecting.topics(best, corpus),
         explained=collecting.explained(best, test, collecting.examples(test, 2)),
-        runs=[collecting.training_run(own, model) for own, model in models.items()],
+        runs=[collecting.training_run(name, model) for name, model in models.items()],
         steps=_steps(),
     )
 

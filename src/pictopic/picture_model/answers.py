@@ -231,7 +231,7 @@ class AnswersMixin:
             raise ValueError(f"no picture of the collection has the tag {unknown[0]!r}")
         query = self.query(picture, words)
         query_rows = [self._reader.row_of(query.pictures[number]) for number in query.readable]
-        numbers, similarities = self._index.search(
+        nearest, similarities = self._index.search(
             query.hidden, k, among=self._matching(label, tag), exclude=query_rows
         )
         names = self.corpus_.file_names

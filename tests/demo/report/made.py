@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PIL import Image
 
 from pictopic.demo.report import Report
+from pictopic.demo.report.collect import thumbnail
 from pictopic.demo.report.contents import (
-    Chart,
-    Confusion,
     Explained,
     Highlight,
-    Measure,
+    MarkedAnswer,
     Method,
     Neighbour,
     Neighbours,
     Picture,
-    Run,
-    Series,
     Step,
     Tagged,
-    Told,
     Topic,
+    TrainingRun,
 )
-from pictopic.demo.report.pictures import thumbnail
+from pictopic.paper.experiments.results import Measure
+from pictopic.tasks.quality import Chart, Confusion, Series
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;{{ 7 * 7 }}"
 LONG = "a_name_without_any_space_" * 8
@@ -35,8 +34,9 @@ def picture(colour: str, alt: str) -> Picture:
 def made_report(text: str = "coast") -> Report:
     """A report in which `text` is the name of a class, a tag, a file, ..."""
     blue, green = picture("royalblue", text), picture("seagreen", f"forest {text}")
-    accuracy = Measure("accuracy", "Right class", "accuracy")
-    perplexity = Measure("perplexity", "Perplexity", "perpl.", is_share=False, larger_is_better=False)
+    accuracy = Measure("accuracy", "Right class", percent=True)
+    perplexity = Measure("perplexity", "Perplexity", larger_is_better=False)
+    curves = [Series("training", [2.0, 1.0]), Series("held out", [2.0, 1.5])]
     return Report(
         title=f"What was learnt from {text}",
         lead=f"Pictures of {text}.",
@@ -48,13 +48,14 @@ def made_report(text: str = "coast") -> Report:
         ],
         notes=[f"About {text}"],
         samples=[(text, blue), ("forest", green)],
-        confusion=Confusion([text, "forest"], [[3, 1], [0, 4]], {(0, 0): [blue], (0, 1): [blue], (1, 1): [green]}),
-        tagged=[Tagged(blue, f"{text}.jpg", [Told("sea", True), Told(text, False)], ["boat", text])],
+        confusion=Confusion([text, "forest"], np.array([[3, 1], [0, 4]]), {}),
+        confused={(0, 0): [blue], (0, 1): [blue], (1, 1): [green]},
+        tagged=[Tagged(blue, f"{text}.jpg", [MarkedAnswer("sea", True), MarkedAnswer(text, False)], ["boat", text])],
         neighbours=[
             Neighbours(blue, text, [Neighbour(green, "forest", 0.91, False), Neighbour(blue, text, 0.5, True)])
         ],
         topics=[Topic(text, [3, 1, 2], [blue, green, blue, green], ["sea", text])],
-        explained=[Explained(blue, green, Told(text, False), 0.7, "forest")],
-        runs=[Run(text, "2 passes", [Chart(text, [Series("training", [2.0, 1.0]), Series("held out", [2.0, 1.5])])])],
+        explained=[Explained(blue, green, MarkedAnswer(text, False), 0.7, "forest")],
+        runs=[TrainingRun(text, "2 passes", [Chart(text, curves)])],
         steps=[Step(f"Learn from {text}:", f"pictopic fit {text.replace(' ', '_')} --out photos.model")],
     )

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pictopic.demo.report.charts import line_chart, ticks
-from pictopic.demo.report.contents import Chart, Series
+from pictopic.tasks.quality import Chart, Series
 from tests.demo.report.made import HOSTILE
 
 

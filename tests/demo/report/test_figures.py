@@ -4,15 +4,19 @@ import pytest
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.rows import Rows
 from pictopic.demo.report.figures import (
+    best_values,
     compare,
     highlights,
     histograms,
     most_frequent,
     nearest,
     perplexities,
+    show,
     svm,
+    text_table,
 )
 from pictopic.tasks.annotate import tag_proba
+from tests.demo.report.made import made_report
 
 
 @pytest.fixture
@@ -66,7 +70,7 @@ def test_comparison_begins_with_the_simple_and_leaves_the_counts_alone(model, pa
     assert [method.name for method in methods][-1] == "small model"
     assert [method.is_model for method in methods] == [False, False, False, True]
     assert abs(parts["test"].X - before).sum() == 0
-    names = [own.name for own in highlights(methods)]
+    names = [highlight.name for highlight in highlights(methods)]
     assert names == ["Right class", "F-measure of the best 5 tags", "Same class among the 10 nearest"]
     assert highlights(methods)[0].value > highlights(methods)[0].baseline
 
@@ -76,3 +80,25 @@ def test_pictures_without_a_class_cannot_be_compared(tmp_path):
     corpus = Corpus.build(tmp_path, tmp_path / "corpus", pictures="none")
     with pytest.raises(ValueError, match="one class for every picture"):
         most_frequent(corpus, corpus)
+
+
+def test_best_is_the_largest_or_the_smallest_as_the_measure_says():
+    assert best_values(made_report()) == {"accuracy": 0.9, "perplexity": 400.0}
+
+
+def test_measure_without_figures_has_no_best():
+    report = made_report()
+    for method in report.methods:
+        del method.figures["perplexity"]
+    assert best_values(report) == {"accuracy": 0.9}
+
+
+def test_figure_that_is_not_there_is_a_dash():
+    assert show(None, made_report().measures[0]) == "–"  # noqa: RUF001
+
+
+def test_columns_of_a_text_table_are_aligned():
+    report = made_report()
+    head, *rows = text_table(report.measures, report.methods).splitlines()
+    ends = [head.index("accuracy") + len("accuracy"), len(head)]
+    assert all(row[: ends[0]].endswith("%") and len(row) == ends[1] for row in rows)

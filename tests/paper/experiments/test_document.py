@@ -8,7 +8,7 @@ from PIL import Image
 
 from pictopic.paper.experiments.document import console_table, document, markdown, write_markdown
 from pictopic.paper.experiments.figures import draw_curve, render_curve
-from pictopic.paper.experiments.results import Curve, Figure, Measure, Results, Row, Series, Table
+from pictopic.paper.experiments.results import Curve, Figure, Line, Measure, Results, Row, Table
 
 NOTHING = chr(0x2013)  # a dash
 ACCURACY = [[0.8012, 0.8123, 0.8034], [0.8343, 0.8401, 0.8299], [0.7]]
@@ -32,8 +32,8 @@ def made_table():
 
 def made_curve():
     series = [
-        Series("DocNADE", [25, 50], [[0.71, 0.73], [0.75, 0.78]], paper=[None, 0.7742]),
-        Series("a|b", [50, 100], [[0.6], [0.65]]),
+        Line("DocNADE", [25, 50], [[0.71, 0.73], [0.75, 0.78]], paper=[None, 0.7742]),
+        Line("a|b", [50, 100], [[0.6], [0.65]]),
     ]
     return Curve("Topics", "Accuracy by topics", "topics", "accuracy", series, percent=True)
 
@@ -169,7 +169,7 @@ def test_curve_is_a_table_of_its_figures(results):
 
 @pytest.mark.parametrize(("value", "shown"), [(0.69123, "0.6912"), (41.2345, "41.23"), (1234.56, "1234.6")])
 def test_figures_of_a_curve_have_about_four_digits(value, shown):
-    curve = Curve("c", "", "x", "y", [Series("a", [1], [[value]])])
+    curve = Curve("c", "", "x", "y", [Line("a", [1], [[value]])])
     assert column(markdown(Results("x", "X", curves=[curve])), "x", "a") == [shown]
 
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from pictopic.paper.experiments.figures import COLOURS, draw_curve, points_of, published_of, render_curve
-from pictopic.paper.experiments.results import Curve, Series
+from pictopic.paper.experiments.results import Curve, Line
 
 matplotlib = pytest.importorskip("matplotlib")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -17,14 +17,14 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def made_curve(**options):
     series = [
-        Series("SupDocNADE", [25, 50, 100], [[0.5, 0.6], [0.7, 0.8], [0.6, 0.7]], paper=[None, 0.72, float("nan")]),
-        Series("sLDA", [25, 50, 100], [[0.4], [0.45], [0.3]]),
+        Line("SupDocNADE", [25, 50, 100], [[0.5, 0.6], [0.7, 0.8], [0.6, 0.7]], paper=[None, 0.72, float("nan")]),
+        Line("sLDA", [25, 50, 100], [[0.4], [0.45], [0.3]]),
     ]
     return Curve("Topics, LabelMe", "Accuracy by topics", "topics", "accuracy", series, **options)
 
 
 def one_line(values, **options):
-    return Curve("one", "", "x", "y", [Series("one", [25, 50, 100], values)], **options)
+    return Curve("one", "", "x", "y", [Line("one", [25, 50, 100], values)], **options)
 
 
 def texts(content):
@@ -103,7 +103,7 @@ def test_linear_axis_puts_doubled_values_at_doubled_distances():
 
 
 def test_log_axis_has_room_for_zero():
-    curve = Curve("epochs", "", "epochs", "y", [Series("one", [0, 1, 10], [[1], [2], [3]])], log_x=True)
+    curve = Curve("epochs", "", "epochs", "y", [Line("one", [0, 1, 10], [[1], [2], [3]])], log_x=True)
     assert {"0", "1", "10"} <= set(texts(render_curve(curve, "svg")))
 
 
@@ -112,7 +112,7 @@ def test_values_that_were_tried_are_the_ticks():
 
 
 def test_ticks_that_would_overlap_are_round_numbers():
-    curve = Curve("weights", "", "weight", "y", [Series("one", [1, 2, 3, 16000], [[1], [2], [3], [4]])])
+    curve = Curve("weights", "", "weight", "y", [Line("one", [1, 2, 3, 16000], [[1], [2], [3], [4]])])
     found = texts(render_curve(curve, "svg"))
     assert "3" not in found[: found.index("weight")]
     assert "10000" in found
@@ -125,27 +125,27 @@ def test_shares_are_shown_in_per_cent():
 
 
 def test_published_line_is_dashed_and_left_where_nothing_was_published():
-    published = published_of(Series("a", [25, 50, 100, 200], [[]] * 4, paper=[0.5, None, float("nan"), 0.7]))
+    published = published_of(Line("a", [25, 50, 100, 200], [[]] * 4, paper=[0.5, None, float("nan"), 0.7]))
     assert (published.x, published.mean) == ([25, 200], [0.5, 0.7])
-    curve = Curve("one", "", "x", "y", [Series("a", [25, 50], [[0.1], [0.2]], paper=[0.3, 0.4])])
+    curve = Curve("one", "", "x", "y", [Line("a", [25, 50], [[0.1], [0.2]], paper=[0.3, 0.4])])
     assert render_curve(curve, "svg").count(b"stroke-dasharray") == 2  # the line, and its piece in the legend
 
 
 def test_points_without_a_split_are_left_out_and_the_others_sorted():
-    points = points_of(Series("a", [100, 50, 25], [[0.3, 0.5], [], [0.1]]))
+    points = points_of(Line("a", [100, 50, 25], [[0.3, 0.5], [], [0.1]]))
     assert points.x == [25, 100]
     assert points.mean == pytest.approx([0.1, 0.4])
     assert points.std == pytest.approx([0, np.std([0.3, 0.5], ddof=1)])
 
 
-@pytest.mark.parametrize("series", [[], [Series("none", [1], [[]])], [Series("one", [1], [[0.5]])]])
+@pytest.mark.parametrize("series", [[], [Line("none", [1], [[]])], [Line("one", [1], [[0.5]])]])
 def test_curve_with_little_or_nothing_is_drawn(series):
     curve = Curve("little", "", "x", "y", series, percent=True, log_x=True)
     assert Image.open(io.BytesIO(render_curve(curve, "png"))).width == 1280
 
 
 def test_many_lines_differ_in_colour_or_marker(tmp_path):
-    curve = Curve("many", "", "x", "y", [Series(f"line {k}", [1, 2], [[k], [k + 1]]) for k in range(12)])
+    curve = Curve("many", "", "x", "y", [Line(f"line {k}", [1, 2], [[k], [k + 1]]) for k in range(12)])
     root = ET.fromstring(render_curve(curve, "svg"))  # noqa: S314
     shapes = {element.get("id"): element.get("d") for element in root.iter(f"{SVG}path") if element.get("id")}
     used = {
@@ -159,7 +159,7 @@ def test_many_lines_differ_in_colour_or_marker(tmp_path):
 @pytest.mark.filterwarnings("ignore:Glyph")
 @pytest.mark.parametrize("name", ["$x", "$a_b$", "_hidden", "a & b <c>", "日本語", "a very long name " * 6])
 def test_any_name_is_shown_as_it_is(name):
-    curve = Curve("names", "", "x", "y", [Series(name, [1, 2], [[1], [2]])])
+    curve = Curve("names", "", "x", "y", [Line(name, [1, 2], [[1], [2]])])
     assert name in texts(render_curve(curve, "svg"))
 
 
@@ -183,7 +183,7 @@ def test_pyplot_is_never_loaded():
         "import sys\n"
         "from pictopic.paper.experiments.figures import *\n"
         "from pictopic.paper.experiments.results import *\n"
-        "render_curve(Curve('', '', '', '', [Series('a', [1], [[1]])]), 'png')\n"
+        "render_curve(Curve('', '', '', '', [Line('a', [1], [[1]])]), 'png')\n"
         "print('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
@@ -198,5 +198,5 @@ def test_missing_matplotlib_says_what_to_install(monkeypatch, tmp_path):
 
 def test_nothing_is_written_if_drawing_fails(tmp_path):
     with pytest.raises(ValueError, match="zip"):
-        draw_curve(Curve("bad", "", "x", "y", [Series("a", [1, 2], [[1]])]), tmp_path)
+        draw_curve(Curve("bad", "", "x", "y", [Line("a", [1, 2], [[1]])]), tmp_path)
     assert list(tmp_path.iterdir()) == []

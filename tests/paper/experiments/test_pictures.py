@@ -2,12 +2,10 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from PIL import Image
 
 from pictopic.paper.experiments import page
-from pictopic.paper.experiments.page import BLUE, RED, Cell, Text, captioned, compose, wrap
+from pictopic.paper.experiments.page import BLUE, RED, Text, Tile, compose
 from pictopic.paper.experiments.pictures import (
     Association,
     Captioned,
@@ -189,40 +187,19 @@ def test_no_items_are_an_error(draw, tmp_path):
 
 
 def test_name_is_that_of_the_file(tmp_path):
-    assert draw_generated([Generated(None, [], [])], tmp_path, name="made-up").file == "made-up.png"
-    assert (tmp_path / "made-up.png").is_file()
+    assert draw_generated([Generated(None, [], [])], tmp_path).file == "generated-tags.png"
+    assert (tmp_path / "generated-tags.png").is_file()
 
 
 def test_same_items_give_the_same_file(tmp_path, green):
     for name in ("first", "second"):
-        draw_generated([Generated(green, ["sea"], ["日本", "köln"])], tmp_path, name)
-    assert (tmp_path / "first.png").read_bytes() == (tmp_path / "second.png").read_bytes()
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.text(), st.integers(1, 4), st.booleans())
-def test_wrapped_text_fits_whatever_it_is(text, lines, bold):
-    found = wrap(text, 150, lines, bold)
-    assert len(found) <= lines
-    assert all(page._length(line, bold) <= 150 for line in found)
-
-
-def test_text_that_fits_is_whole():
-    assert wrap("sky, road, car", 500, lines=1) == ["sky, road, car"]
-
-
-def test_nothing_is_lost_without_a_sign():
-    found = wrap("one two three four five six seven", 150, lines=2)
-    assert found[-1].endswith("…")
-    assert " ".join(found)[:-1] == "one two three four five six seven"[: len(" ".join(found)) - 1]
-
-
-def test_extreme_picture_keeps_a_pixel():
-    assert captioned(np.zeros((1, 2000), np.uint8), []).picture.size == (320, 1)
+        draw_generated([Generated(green, ["sea"], ["日本", "köln"])], tmp_path / name)
+    first, second = ((tmp_path / name / "generated-tags.png").read_bytes() for name in ("first", "second"))
+    assert first == second
 
 
 def test_grey_box_has_room_for_its_text():
-    shown = np.array(compose([[Cell([Text("a " * 500, lines=20)], boxed=True)]], [200]))
+    shown = np.array(compose([[Tile([Text("a " * 500, lines=20)], boxed=True)]], [200]))
     left, top, right, bottom = where(shown, BOX)
     assert (left, right) == (LEFT, LEFT + 200)
     text = where(shown, (0, 0, 0))

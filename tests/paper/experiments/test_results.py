@@ -4,14 +4,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pictopic.paper.experiments.results import Curve, Figure, Measure, Results, Row, Series, Table, mean_and_std, slug
+from pictopic.paper.experiments.results import Curve, Figure, Line, Measure, Results, Row, Table, mean_and_std, slug
 
 
 def made():
     table = Table("t", "a table", [Measure("accuracy", "accuracy", percent=True)], [
         Row("a", {"accuracy": [0.5, 0.7]}, {"accuracy": 81.0}, 1.5, 200.0, "a note", True), Row("b", {}),
     ])  # fmt: skip
-    curve = Curve("c", "a curve", "x", "y", [Series("line", [1.0, 2.0], [[0.1, 0.2], [0.3]], [0.4, 0.5])], log_x=True)
+    curve = Curve("c", "a curve", "x", "y", [Line("line", [1.0, 2.0], [[0.1, 0.2], [0.3]], [0.4, 0.5])], log_x=True)
     return Results("labelme", "Scenes", {"pictures": 8}, {"a, split 1": {"topics": 5}}, ["a note"], [table], [curve],
                    [Figure("c.svg", "a curve")], {"numpy": "2"}, 3.0)  # fmt: skip
 

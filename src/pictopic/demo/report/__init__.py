@@ -10,23 +10,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pictopic.demo.report.charts import line_chart
 from pictopic.demo.report.contents import Report
-from pictopic.demo.report.tables import best_values, show
+from pictopic.demo.report.figures import best_values, show
 from pictopic.files import write_text
 
 __all__ = ["Report", "render", "write_report"]
 
 
 def render(report: Report) -> str:
-    """The page of a report.
-
-    Parameters
-    ----------
-    report : Report
-
-    Returns
-    -------
-    str
-        HTML; whatever the report's texts contain is shown as text.
+    """The page of a report as HTML; whatever the report's texts contain is shown as text.
 
     Examples
     --------

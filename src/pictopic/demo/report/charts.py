@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from markupsafe import Markup
 
-from pictopic.demo.report.contents import Chart, Series
+from pictopic.tasks.quality import Chart, Series
 
 _WIDTH, _HEIGHT = 300, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 38, 10, 10, 34
@@ -33,45 +33,31 @@ def ticks(low: float, high: float, n: int = 4) -> list[float]:
     return [round(float(k * step), 12) for k in range(first, last + 1)]
 
 
-def line_chart(chart: Chart, x_label: str = "passes over the pictures") -> Markup:
-    """A chart of one value a pass.
+def line_chart(chart: Chart) -> Markup:
+    """A chart of one value per pass, as an ``<svg>`` element; values that are not finite are left out.
 
-    Parameters
-    ----------
-    chart : Chart
-        Values that are not finite are left out.
-    x_label : str, default="passes over the pictures"
-
-    Returns
-    -------
-    Markup
-        An ``<svg>`` element; its lines are of classes ``line-0``, ``line-1``, ... in the order of the series.
+    Its lines are of the classes ``line-0``, ``line-1``, ... in the order of the series.
 
     Examples
     --------
     >>> from pictopic.demo.report.charts import line_chart
-    >>> from pictopic.demo.report.contents import Chart, Series
+    >>> from pictopic.tasks.quality import Chart, Series
     >>> svg = line_chart(Chart("Loss <of words>", [Series("training", [3.0, 2.0, 1.5])]))
     >>> "training: from 3 to 1.5 in 3 passes" in svg, "Loss &lt;of words&gt;" in svg
     (True, True)
     """
-    series = [own for own in chart.series if np.isfinite(own.values).any()]
-    if not series:
+    lines = [series for series in chart.series if np.isfinite(series.values).any()]
+    if not lines:
         return Markup("")
-    values = np.concatenate([np.asarray(own.values, dtype=np.float64) for own in series])
-    values = values[np.isfinite(values)]
-    y_ticks = ticks(float(values.min()), float(values.max()))
-    n_passes = max(len(own.values) for own in series)
+    values = [value for series in lines for value in series.values if math.isfinite(value)]
+    y_ticks = ticks(float(min(values)), float(max(values)))
+    n_passes = max(len(series.values) for series in lines)
     x_ticks = [tick for tick in ticks(0, n_passes) if tick <= n_passes and tick == int(tick)]
     parts = [_grid(x_ticks, y_ticks, n_passes)]
-    parts += [_line(own, number, n_passes, y_ticks) for number, own in enumerate(series)]
-    parts.append(
-        Markup('<text class="axis" x="{}" y="{}" text-anchor="middle">{}</text>').format(
-            (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 4, x_label
-        )
-    )
+    parts += [_line(series, number, n_passes, y_ticks) for number, series in enumerate(lines)]
+    parts.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 4, "passes over the pictures"))
     return Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}" class="chart">{}</svg>').format(
-        _WIDTH, _HEIGHT, f"{chart.title}; {'; '.join(map(_in_words, series))}", Markup("").join(parts)
+        _WIDTH, _HEIGHT, f"{chart.title}; {'; '.join(map(_in_words, lines))}", Markup("").join(parts)
     )
 
 
@@ -88,30 +74,22 @@ def _y(value: float, y_ticks: Sequence[float]) -> float:
 def _grid(x_ticks: Sequence[float], y_ticks: Sequence[float], n_passes: int) -> Markup:
     parts = []
     for tick in y_ticks:
-        y = _y(tick, y_ticks)
-        parts.append(
-            Markup(
-                '<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>'
-                '<text class="axis" x="{}" y="{:.1f}" text-anchor="end">{:g}</text>'
-            ).format(_LEFT, _WIDTH - _RIGHT, y, y, _LEFT - 5, y + 4, tick)
-        )
+        y = f"{_y(tick, y_ticks):.1f}"
+        line = Markup('<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(_LEFT, _WIDTH - _RIGHT, y, y)
+        parts += [line, _text(_LEFT - 5, f"{_y(tick, y_ticks) + 4:.1f}", f"{tick:g}", "end")]
     for tick in x_ticks:
-        parts.append(
-            Markup('<text class="axis" x="{:.1f}" y="{}" text-anchor="middle">{:g}</text>').format(
-                _x(tick, n_passes), _HEIGHT - _BOTTOM + 14, tick
-            )
-        )
+        parts.append(_text(f"{_x(tick, n_passes):.1f}", _HEIGHT - _BOTTOM + 14, f"{tick:g}"))
     return Markup("").join(parts)
+
+
+def _text(x: float | str, y: float | str, text: str, anchor: str = "middle") -> Markup:
+    return Markup('<text class="axis" x="{}" y="{}" text-anchor="{}">{}</text>').format(x, y, anchor, text)
 
 
 def _line(series: Series, number: int, n_passes: int, y_ticks: Sequence[float]) -> Markup:
     every = max(1, math.ceil(len(series.values) / _MAX_POINTS))
-    kept = sorted({*range(0, len(series.values), every), len(series.values) - 1})
-    points = [
-        f"{_x(k + 1, n_passes):.1f},{_y(series.values[k], y_ticks):.1f}"
-        for k in kept
-        if math.isfinite(series.values[k])
-    ]
+    shown = [(k, series.values[k]) for k in sorted({*range(0, len(series.values), every), len(series.values) - 1})]
+    points = [f"{_x(k + 1, n_passes):.1f},{_y(value, y_ticks):.1f}" for k, value in shown if math.isfinite(value)]
     last = points[-1].split(",")
     return Markup(
         '<polyline class="line line-{n}" points="{points}"/><circle class="dot line-{n}" cx="{x}" cy="{y}" r="3"/>'

@@ -1,26 +1,34 @@
-"""What a model says of pictures that it has not seen, picture by picture, for a report."""
+"""Answers of a model about pictures that it has not seen, picture by picture, for a report.
+
+The functions take a model, a corpus of test pictures and the rows of those to show.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from PIL import Image
 
 from pictopic.corpus.corpus import Corpus
 from pictopic.demo.report.contents import (
-    Confusion,
     Explained,
+    MarkedAnswer,
     Neighbour,
     Neighbours,
     Picture,
-    Run,
     Tagged,
-    Told,
     Topic,
+    TrainingRun,
 )
-from pictopic.demo.report.pictures import thumbnail, word_picture
 from pictopic.picture_model import PictureModel
+from pictopic.tasks import quality
+from pictopic.tasks.exports import UNKNOWN, data_uri, patch_mosaic
 from pictopic.tasks.quality import training_curves
+from pictopic.words.codebook import Patch
+from pictopic.words.pictures import PictureError, open_picture
 
 if TYPE_CHECKING:
     from pictopic.tasks.reading import Answer
@@ -28,10 +36,26 @@ if TYPE_CHECKING:
 _MAX_CLASSES = 12  # that are shown with examples
 _N_EXAMPLES = 4  # pictures of a kind of error
 _N_TAGS, _N_NEIGHBOURS = 5, 5
+_SIDE = 160  # pixels of a thumbnail's longest side
+_QUALITY = 80
+
+
+def thumbnail(source: Any, alt: str) -> Picture:
+    """A small copy of a picture (a path, bytes, PIL image or numpy array); a grey one if it cannot be read."""
+    try:
+        image = open_picture(source, max_side=_SIDE)
+    except PictureError as error:
+        return Picture(data_uri(Image.new("RGB", (_SIDE, _SIDE), UNKNOWN), _QUALITY), f"{alt} ({error})")
+    return Picture(data_uri(image, _QUALITY), alt)
+
+
+def word_picture(patches: Sequence[Patch], files: dict[str, Path], max_side: int | None, alt: str) -> Picture:
+    """A visual word as a grid of its example patches; see `pictopic.tasks.exports.patch_mosaic`."""
+    return Picture(data_uri(patch_mosaic(patches, files, max_side), _QUALITY), alt)
 
 
 def examples(corpus: Corpus, number: int = 0) -> list[int]:
-    """A row of each class, in the order of the classes' names: the first (0), the second (1), ... that is listed.
+    """One row of each class, in the order of the classes' names: the first (0), the second (1), ... that is listed.
 
     Not the best ones, nor the worst.  Classes with fewer rows start again from their first.
     """
@@ -55,154 +79,86 @@ def label_of(corpus: Corpus, row: int) -> str:
 
 
 def samples(corpus: Corpus) -> list[tuple[str, Picture]]:
-    """A picture of each class."""
+    """One picture of each class."""
     return [(label_of(corpus, row), picture_of(corpus, row)) for row in examples(corpus)]
 
 
-def confusion(model: PictureModel, test: Corpus) -> Confusion:
-    """How often pictures of a class were taken for another, with some of them.
+def confusion(model: PictureModel, test: Corpus) -> quality.Confusion:
+    """How often pictures of a class, one per picture, were taken for another."""
+    answers = [dict(answer) for answer in cast("list[Answer]", model.classify(list(test.paths)))]
+    proba = np.array([[answer.get(name, 0.0) for name in test.classes] for answer in answers])
+    true = [label_of(test, row) if labels else None for row, labels in enumerate(test.label_lists)]
+    return quality.confusion(true, proba, range(len(test)), list(test.classes), list(test.classes))
 
-    Parameters
-    ----------
-    model : PictureModel
-    test : Corpus
-        One class a picture.
 
-    Returns
-    -------
-    Confusion
-    """
-    answers = cast("list[Answer]", model.classify(list(test.paths), 1))
-    number = {name: k for k, name in enumerate(test.classes)}
-    counts = np.zeros((len(number), len(number)), np.int64)
-    rows: dict[tuple[int, int], list[int]] = {}
-    for row, answer in enumerate(answers):
-        if answer and test.label_lists[row]:
-            cell = number[label_of(test, row)], number[answer[0][0]]
-            counts[cell] += 1
-            rows.setdefault(cell, []).append(row)
-    pictures = {cell: [picture_of(test, row) for row in own[:_N_EXAMPLES]] for cell, own in rows.items()}
-    return Confusion(list(test.classes), counts.tolist(), pictures)
+def confused_pictures(matrix: quality.Confusion, test: Corpus) -> dict[tuple[int, int], list[Picture]]:
+    """The first few pictures of each cell of a confusion matrix."""
+    rows = {cell: sorted(row for row, _ in pictures) for cell, pictures in matrix.pictures.items()}
+    return {cell: [picture_of(test, row) for row in numbers[:_N_EXAMPLES]] for cell, numbers in rows.items()}
 
 
 def tagged(model: PictureModel, test: Corpus, rows: list[int]) -> list[Tagged]:
-    """The tags that the model gives to pictures, and which of them are right.
-
-    Parameters
-    ----------
-    model : PictureModel
-    test : Corpus
-    rows : list of int
-        Of the test corpus.
-
-    Returns
-    -------
-    list of Tagged
-    """
+    """The tags that the model gives to pictures, and which of them are right."""
     answers = cast("list[Answer]", model.annotate([test.paths[row] for row in rows], _N_TAGS))
-    found = []
+    pictures = []
     for row, answer in zip(rows, answers, strict=True):
         true, given = test.tags[row], [tag for tag, _ in answer]
-        told = [Told(tag, tag in true) for tag in given]
+        marked = [MarkedAnswer(tag, tag in true) for tag in given]
         missing = [tag for tag in true if tag not in given]
-        found.append(Tagged(picture_of(test, row), test.file_names[row], told, missing))
-    return found
+        pictures.append(Tagged(picture_of(test, row), test.file_names[row], marked, missing))
+    return pictures
 
 
 def neighbours(model: PictureModel, test: Corpus, rows: list[int]) -> list[Neighbours]:
-    """The pictures of the collection that are most like some others.
-
-    Parameters
-    ----------
-    model : PictureModel
-    test : Corpus
-    rows : list of int
-        Of the test corpus.
-
-    Returns
-    -------
-    list of Neighbours
-    """
+    """The most similar pictures of the collection."""
     answers = cast("list[Answer]", model.search([test.paths[row] for row in rows], k=_N_NEIGHBOURS))
     collection = model.corpus_
     row_of = {name: row for row, name in enumerate(collection.file_names)}
-    found = []
+    queries = []
     for row, answer in zip(rows, answers, strict=True):
         label, similar = label_of(test, row), []
         for name, similarity in answer:
-            own = label_of(collection, row_of[name])
-            similar.append(Neighbour(picture_of(collection, row_of[name]), own, similarity, own == label))
-        found.append(Neighbours(picture_of(test, row), label, similar))
-    return found
+            other = row_of[name]
+            its_label = label_of(collection, other)
+            similar.append(Neighbour(picture_of(collection, other), its_label, similarity, its_label == label))
+        queries.append(Neighbours(picture_of(test, row), label, similar))
+    return queries
 
 
 def topics(model: PictureModel, whole: Corpus) -> list[Topic]:
-    """What goes with each class: hidden units, visual words and tags.
-
-    Parameters
-    ----------
-    model : PictureModel
-    whole : Corpus
-        All pictures that the visual words were learnt from.
-
-    Returns
-    -------
-    list of Topic
-    """
+    """Hidden units, visual words and tags of each class; `whole` has the pictures the visual words were learnt from."""
     patches = [] if whole.codebook is None else whole.codebook.examples
     max_side = None if whole.options is None else whole.options.max_side
     files = dict(zip(whole.file_names, whole.paths, strict=True))
-    found = []
-    for topic in model.topics():
-        words = [
-            word_picture(
-                patches[word], files, max_side, f"visual word {word}: patches of {len(patches[word])} pictures"
-            )
-            for word, _ in topic.visual_words
-            if word < len(patches)
-        ]
-        found.append(Topic(topic.label, topic.units, words, [tag for tag, _ in topic.tags]))
-    return found[:_MAX_CLASSES]
+
+    def shown(word: int) -> Picture:
+        alt = f"visual word {word}: patches of {len(patches[word])} pictures"
+        return word_picture(patches[word], files, max_side, alt)
+
+    return [
+        Topic(
+            topic.label, topic.units, [shown(word) for word, _ in topic.visual_words if word < len(patches)],
+            [tag for tag, _ in topic.tags],
+        )
+        for topic in model.topics()[:_MAX_CLASSES]
+    ]  # fmt: skip
 
 
 def explained(model: PictureModel, test: Corpus, rows: list[int]) -> list[Explained]:
-    """Pictures beside the places that spoke for their class.
-
-    Parameters
-    ----------
-    model : PictureModel
-    test : Corpus
-    rows : list of int
-        Of the test corpus.
-
-    Returns
-    -------
-    list of Explained
-    """
+    """Pictures beside the places that spoke for their class."""
     answers = cast("list[Answer]", model.classify([test.paths[row] for row in rows], 1))
-    found = []
+    pictures = []
     for row, [(name, probability)] in zip(rows, answers, strict=True):
         label = label_of(test, row)
         why = model.explain(test.paths[row], name)
         overlay = thumbnail(why.overlay, f"the same picture, marked where it speaks for {name} (red) or against (blue)")
-        answer = Told(name, name == label)
-        found.append(Explained(picture_of(test, row), overlay, answer, probability, label))
-    return found
+        answer = MarkedAnswer(name, name == label)
+        pictures.append(Explained(picture_of(test, row), overlay, answer, probability, label))
+    return pictures
 
 
-def training_run(name: str, model: PictureModel) -> Run:
-    """The curves of a model's training.
-
-    Parameters
-    ----------
-    name : str
-        What to call the model.
-    model : PictureModel
-
-    Returns
-    -------
-    Run
-    """
+def training_run(name: str, model: PictureModel) -> TrainingRun:
+    """The curves of a model's training, under a name."""
     estimator = model.estimator_
     note = f"{estimator.n_iter_} passes in {estimator.history_['seconds'][-1]:.0f} seconds"
-    return Run(name, note, training_curves(estimator))
+    return TrainingRun(name, note, training_curves(estimator))

@@ -1,12 +1,12 @@
-"""What a report says, as plain data: numbers, texts and pictures as data URIs."""
+"""The contents of a report as plain data: numbers, texts and pictures as data URIs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pictopic.tasks.quality import Chart as Chart
-from pictopic.tasks.quality import Series as Series
+from pictopic.paper.experiments.results import Measure
+from pictopic.tasks.quality import Chart, Confusion
 
 
 class Picture(NamedTuple):
@@ -14,16 +14,6 @@ class Picture(NamedTuple):
 
     uri: str  # data:image/jpeg;base64,...
     alt: str  # for those who do not see it
-
-
-class Measure(NamedTuple):
-    """What a column of figures measures."""
-
-    key: str
-    name: str
-    short: str  # name where there is little room
-    is_share: bool = True  # shown in per cent; otherwise as a number
-    larger_is_better: bool = True
 
 
 @dataclass
@@ -44,16 +34,7 @@ class Highlight(NamedTuple):
     baseline: float
 
 
-@dataclass
-class Confusion:
-    """How often pictures of a class (rows) were taken for another (columns)."""
-
-    classes: list[str]
-    counts: list[list[int]]
-    examples: dict[tuple[int, int], list[Picture]] = field(default_factory=dict)
-
-
-class Told(NamedTuple):
+class MarkedAnswer(NamedTuple):
     """An answer, and whether it is right."""
 
     name: str
@@ -65,12 +46,12 @@ class Tagged(NamedTuple):
 
     picture: Picture
     file_name: str
-    tags: list[Told]
+    tags: list[MarkedAnswer]
     missing: list[str]  # true tags that were not given
 
 
 class Neighbour(NamedTuple):
-    """A picture that was found."""
+    """A picture of the collection that is similar to a query."""
 
     picture: Picture
     label: str
@@ -83,7 +64,7 @@ class Neighbours(NamedTuple):
 
     query: Picture
     label: str
-    found: list[Neighbour]
+    similar: list[Neighbour]
 
 
 class Topic(NamedTuple):
@@ -100,12 +81,12 @@ class Explained(NamedTuple):
 
     picture: Picture
     overlay: Picture
-    answer: Told
+    answer: MarkedAnswer
     probability: float
     label: str  # what is right
 
 
-class Run(NamedTuple):
+class TrainingRun(NamedTuple):
     """How a model was trained."""
 
     model: str
@@ -122,38 +103,20 @@ class Step(NamedTuple):
 
 @dataclass
 class Report:
-    """A report; what is empty is left out of the page.
-
-    Parameters
-    ----------
-    title, lead : str
-        Heading, and a sentence below it.
-    highlights : list of Highlight
-    measures : list of Measure
-    methods : list of Method
-    notes : list of str
-        Below the table of figures.
-    samples : list of (name of a class, Picture)
-    confusion : Confusion, optional
-    tagged : list of Tagged
-    neighbours : list of Neighbours
-    topics : list of Topic
-    explained : list of Explained
-    runs : list of Run
-    steps : list of Step
-    """
+    """A report; what is empty is left out of the page."""
 
     title: str
-    lead: str = ""
+    lead: str = ""  # a sentence below the title
     highlights: list[Highlight] = field(default_factory=list)
     measures: list[Measure] = field(default_factory=list)
     methods: list[Method] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    samples: list[tuple[str, Picture]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # below the table of figures
+    samples: list[tuple[str, Picture]] = field(default_factory=list)  # with the names of their classes
     confusion: Confusion | None = None
+    confused: dict[tuple[int, int], list[Picture]] = field(default_factory=dict)  # by cell of the confusion matrix
     tagged: list[Tagged] = field(default_factory=list)
     neighbours: list[Neighbours] = field(default_factory=list)
     topics: list[Topic] = field(default_factory=list)
     explained: list[Explained] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
+    runs: list[TrainingRun] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)

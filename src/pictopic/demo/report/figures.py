@@ -1,28 +1,36 @@
-"""How good models are on pictures that they have not seen, beside what one would get without them."""
+"""Figures of models on pictures that they have not seen, next to simple baselines, and tables of them."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.rows import Rows
-from pictopic.demo.report.contents import Highlight, Measure, Method
+from pictopic.demo.report.contents import Highlight, Method, Report
 from pictopic.paper.baselines import HistogramSVM, MostFrequent
 from pictopic.paper.baselines.base import root_shares
+from pictopic.paper.experiments.columns import NOTHING
+from pictopic.paper.experiments.document import aligned
+from pictopic.paper.experiments.results import Measure
 from pictopic.picture_model import PictureModel
 from pictopic.tasks.annotate import tag_proba
 from pictopic.tasks.metrics import accuracy, f_measure_at_k, perplexity, precision_at_k
 
 MEASURES = [
-    Measure("accuracy", "Right class", "accuracy"),
-    Measure("f_measure", "F-measure of the best 5 tags", "F, 5 tags"),
-    Measure("precision_at_10", "Same class among the 10 nearest", "prec. at 10"),
-    Measure("tag_perplexity", "Perplexity of the tags", "perpl. tags", is_share=False, larger_is_better=False),
-    Measure("word_perplexity", "Perplexity of all words", "perpl. words", is_share=False, larger_is_better=False),
+    Measure("accuracy", "Right class", percent=True),
+    Measure("f_measure", "F-measure of the best 5 tags", percent=True),
+    Measure("precision_at_10", "Same class among the 10 nearest", percent=True),
+    Measure("tag_perplexity", "Perplexity of the tags", larger_is_better=False),
+    Measure("word_perplexity", "Perplexity of all words", larger_is_better=False),
 ]
+_SHORT = {  # titles for the terminal
+    "accuracy": "accuracy", "f_measure": "F, 5 tags", "precision_at_10": "prec. at 10", "tag_perplexity": "perpl. tags",
+    "word_perplexity": "perpl. words",
+}  # fmt: skip
 NOTES = [
     "F-measure: the mean over the pictures of 2 x precision x recall / (precision + recall) of five tags.",
     "Perplexity: between how many equally likely words one hesitates. Of the tags: given the picture; of all words: "
@@ -34,21 +42,10 @@ _GRID = {"C": (10, 1, 100), "gamma": (1, 0.3, 3)}  # the first are for too few p
 
 
 def compare(models: dict[str, PictureModel], train: Corpus, test: Corpus, seed: int = 0) -> list[Method]:
-    """Figures of models and of simpler ways, on the same pictures.
+    """Figures of simple baselines, which come first, and of models fitted on `train`, by name.
 
-    Parameters
-    ----------
-    models : dict of str to PictureModel
-        By name; fitted on `train`.
-    train, test : Corpus
-        Parts of one corpus, with one class a picture and with tags.
-    seed : int, default=0
-        Of the SVM's cross-validation.
-
-    Returns
-    -------
-    list of Method
-        The simpler ways first.
+    `train` and `test` are parts of one corpus, with one class per picture and with tags; `seed` is that of the SVM's
+    cross-validation.
     """
     methods = [
         Method("most frequent", "always the same class and tags, any pictures", most_frequent(train, test)),
@@ -66,9 +63,9 @@ def highlights(methods: list[Method]) -> list[Highlight]:
     """The last method's shares beside the first one's."""
     first, last = methods[0].figures, methods[-1].figures
     return [
-        Highlight(measure.name, last[measure.key], first[measure.key])
+        Highlight(measure.title, last[measure.key], first[measure.key])
         for measure in MEASURES
-        if measure.is_share and measure.key in first and measure.key in last
+        if measure.percent and measure.key in first and measure.key in last
     ]
 
 
@@ -96,9 +93,9 @@ def nearest(train: Corpus, test: Corpus) -> dict[str, float]:
     labels, known = _labels(train), _labels(test)
     similarity = histograms(test) @ histograms(train).T
     ranking = np.argsort(-similarity, axis=1, kind="stable")[:, :_NEAREST]
-    votes = [Counter(labels[own].tolist()).most_common(1)[0][0] for own in ranking]
+    votes = [Counter(labels[rows].tolist()).most_common(1)[0][0] for rows in ranking]
     has_tag = Rows.of(train).has_tag()
-    often = np.stack([has_tag[own].sum(axis=0) for own in ranking])
+    often = np.stack([has_tag[rows].sum(axis=0) for rows in ranking])
     tags = np.argsort(-often, axis=1, kind="stable")[:, :_TOP].tolist()
     return {
         "accuracy": accuracy(known, votes),
@@ -130,13 +127,13 @@ def perplexities(estimator: Any, test: Corpus) -> dict[str, float]:
 def _tag_perplexity(p: np.ndarray, test: Corpus) -> float:
     """Perplexity of the pictures' tags; p: (n, n_tags), whose rows are scaled to a sum of 1."""
     has_tag = Rows.of(test).has_tag()
-    some = has_tag.any(axis=1)
+    tagged = has_tag.any(axis=1)
     log_p = np.log(np.maximum(p / p.sum(axis=1, keepdims=True), 1e-12))
-    return perplexity((log_p * has_tag).sum(axis=1)[some], has_tag.sum(axis=1)[some])
+    return perplexity((log_p * has_tag).sum(axis=1)[tagged], has_tag.sum(axis=1)[tagged])
 
 
 def _tag_numbers(corpus: Corpus) -> list[list[int]]:
-    return [np.flatnonzero(own).tolist() for own in Rows.of(corpus).has_tag()]
+    return [np.flatnonzero(row_tags).tolist() for row_tags in Rows.of(corpus).has_tag()]
 
 
 def _labels(corpus: Corpus) -> np.ndarray:
@@ -144,3 +141,53 @@ def _labels(corpus: Corpus) -> np.ndarray:
     if labels is None or labels.ndim != 1 or any(name is None for name in labels):
         raise ValueError("a comparison needs one class for every picture")
     return labels.astype(str)
+
+
+def show(value: float | None, measure: Measure) -> str:
+    """A figure as text.
+
+    Examples
+    --------
+    >>> from pictopic.demo.report.figures import show
+    >>> from pictopic.paper.experiments.results import Measure
+    >>> show(0.9583, Measure("accuracy", "right class", percent=True))
+    '95.8 %'
+    >>> show(412.34, Measure("perplexity", "perplexity of the words"))
+    '412'
+    """
+    if value is None:
+        return NOTHING
+    if measure.percent:
+        return f"{100 * value:.1f} %"
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def best_values(report: Report) -> dict[str, float]:
+    """The best figure of each measure."""
+    best = {}
+    for measure in report.measures:
+        values = [method.figures[measure.key] for method in report.methods if measure.key in method.figures]
+        if values:
+            best[measure.key] = max(values) if measure.larger_is_better else min(values)
+    return best
+
+
+def text_table(measures: Sequence[Measure], methods: Sequence[Method]) -> str:
+    """Figures as lines of text, for a terminal; one column per measure.
+
+    Examples
+    --------
+    >>> from pictopic.demo.report.contents import Method
+    >>> from pictopic.demo.report.figures import text_table
+    >>> from pictopic.paper.experiments.results import Measure
+    >>> methods = [Method("by chance", "", {"accuracy": 0.125}), Method("model", "", {"accuracy": 0.9})]
+    >>> print(text_table([Measure("accuracy", "right class", percent=True)], methods))
+               accuracy
+    by chance    12.5 %
+    model        90.0 %
+    """
+    columns = [["", *(method.name for method in methods)]]
+    for measure in measures:
+        figures = (show(method.figures.get(measure.key), measure) for method in methods)
+        columns.append([_SHORT.get(measure.key, measure.title), *figures])
+    return aligned(columns)

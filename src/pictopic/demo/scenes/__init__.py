@@ -17,14 +17,22 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from pictopic.demo.scenes.layouts import LAYOUTS
+from pictopic.demo.scenes.coast import draw_coast
+from pictopic.demo.scenes.country import draw_highway, draw_mountain, draw_opencountry
+from pictopic.demo.scenes.forest import draw_forest
 from pictopic.demo.scenes.stage import Stage, take_photo
 from pictopic.demo.scenes.tags import TAGS, given_tags, visible_tags
+from pictopic.demo.scenes.town import draw_insidecity, draw_street, draw_tallbuilding
 from pictopic.files import write_bytes, write_text
 
 __all__ = ["SCENES", "TAGS", "Scene", "draw_scene", "write_scenes"]
 
-SCENES = tuple(LAYOUTS)
+_DRAW = {
+    "highway": draw_highway, "insidecity": draw_insidecity, "coast": draw_coast, "forest": draw_forest,
+    "tallbuilding": draw_tallbuilding, "street": draw_street, "opencountry": draw_opencountry,
+    "mountain": draw_mountain,
+}  # fmt: skip
+SCENES = tuple(_DRAW)
 _NIGHT = {"highway": 0.04, "insidecity": 0.07, "tallbuilding": 0.1, "street": 0.07}
 _METADATA, _OPTIONS = "metadata.csv", "scenes.json"
 _VERSION = 1  # of the pictures: raise it when they change, so that folders on disk are written anew
@@ -51,10 +59,6 @@ def draw_scene(number: int, seed: int = 0, label: str | None = None) -> Scene:
     label : str, optional
         One of `SCENES`.  Default: one after the other.
 
-    Returns
-    -------
-    Scene
-
     Examples
     --------
     >>> from pictopic.demo.scenes import SCENES, draw_scene
@@ -66,34 +70,29 @@ def draw_scene(number: int, seed: int = 0, label: str | None = None) -> Scene:
     """
     if label is None:
         label = SCENES[number % len(SCENES)]
-    if label not in LAYOUTS:
+    if label not in _DRAW:
         raise ValueError(f"there is no scene {label!r}; there are {', '.join(SCENES)}")
     stage = Stage(np.random.default_rng([seed, number]), _NIGHT.get(label, 0.0))
-    LAYOUTS[label](stage)
+    _DRAW[label](stage)
     true_tags = visible_tags(stage.canvas.shares())
     return Scene(take_photo(stage), label, given_tags(stage.rng, true_tags), true_tags)
 
 
 def write_scenes(folder: str | os.PathLike[str], n: int = 400, seed: int = 0, quality: int = 90) -> Path:
-    """Write pictures and their tags to a folder, as `pictopic.Corpus.build` reads it.
+    """Write pictures and their tags to a folder, as `pictopic.Corpus.build` reads it; returns the folder.
 
     A folder that is there already and complete is left as it is.
 
     Parameters
     ----------
     folder : path
-        Gets ``metadata.csv`` and ``images/<label>/<number>.jpg``.
+        For ``metadata.csv`` and ``images/<label>/<number>.jpg``.
     n : int, default=400
         How many pictures.
     seed : int, default=0
         As for `draw_scene`.
     quality : int, default=90
         Of the JPEG files, up to 95.
-
-    Returns
-    -------
-    Path
-        The folder.
 
     Examples
     --------

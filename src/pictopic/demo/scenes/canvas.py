@@ -49,7 +49,7 @@ class Canvas:
         mask, colours, top = mask[first:last], colours[:, first:last], top + first
         image = as_image(colours)
         shape = Image.fromarray((mask * 255).astype(np.uint8))
-        # Each pixel becomes a square of equal ones, which `image` averages again: as if it was never enlarged.
+        # Each pixel becomes a square of equal ones, which `image` averages again: as if it had never been enlarged.
         size = (image.width * FINE, image.height * FINE)
         fine_shape = None if mask.min() == 1 else shape.resize(size, Image.Resampling.NEAREST)
         self._image.paste(image.resize(size, Image.Resampling.NEAREST), (left * FINE, top * FINE), fine_shape)

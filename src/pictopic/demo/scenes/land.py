@@ -1,4 +1,4 @@
-"""The ground and what it is made of: which place of it each pixel shows, grass, fields, water, rock and snow."""
+"""The ground as the camera sees it: which place of it each pixel shows."""
 
 from __future__ import annotations
 
@@ -78,10 +78,6 @@ def see_land(camera: Camera, light: Light, height: Height, depths: np.ndarray) -
         Height of the ground at arrays x and z.
     depths : array
         Distances of the slices, the nearest first.
-
-    Returns
-    -------
-    Land
     """
     z = np.asarray(depths, np.float32)[:, None]
     x = (COLUMNS - camera.centre) / camera.focal * z

@@ -68,19 +68,7 @@ _CROWNS = {
 
 
 def make_tree(stage: Stage, kind: str, leaves: Leaves) -> Sprite:
-    """Draw a tree.
-
-    Parameters
-    ----------
-    stage : Stage
-    kind : {"round", "conifer", "poplar", "bush", "palm", "bare"}
-    leaves : pair of colours
-        Dark and light.
-
-    Returns
-    -------
-    Sprite
-    """
+    """Draw a tree of a kind "round", "conifer", "poplar", "bush", "palm" or "bare"."""
     if kind in ("palm", "bare"):
         return _drawn_tree(stage, kind, leaves)
     crown = _CROWNS[kind]
@@ -171,17 +159,8 @@ def tree_line(
 ) -> None:
     """Paint a row of trees far away.
 
-    Parameters
-    ----------
-    stage : Stage
-    base : float or array of shape (256,)
-        The row of the picture where the trees stand.
-    height : float
-        In pixels.
-    z : float
-        Distance in metres.
-    leaves : pair of colours
-    tag : str, default="tree"
+    `base` is the row of the picture where they stand, perhaps one per column; their height is in pixels, their distance
+    z in metres.
     """
     noise, light = stage.noise, stage.light
     outline = noise.line(CLOUDS) * 0.2 + noise.line(stage.pick([LEAVES, CLOUDS])) * 0.14
@@ -204,8 +183,6 @@ def paint_leaves(
 
     Parameters
     ----------
-    stage : Stage
-    leaves : pair of colours
     share : float or array
         How much of the picture they cover, from -2, nothing, to 2, all of it; may differ from row to row.
     slope : float

@@ -14,24 +14,19 @@ from pictopic.demo.scenes.noise import CLOUDS, COLUMNS, ROWS, SIZE, Noise
 from pictopic.demo.scenes.view import Camera, Colour, Light, Place, choose_light
 
 T = TypeVar("T")
+Span = tuple[float, float]  # from, to; in metres
+
+_GRAY = np.array([0.3, 0.59, 0.11])
+_FROM_MIDDLE = ((COLUMNS - SIZE / 2) ** 2 + (ROWS - SIZE / 2) ** 2) / (SIZE * SIZE / 2)
 
 
 class Stage:
-    """A scene being painted: its canvas, camera and light, its random numbers and random fields.
+    """A scene being painted: its canvas, camera and light, its random numbers and random fields; see `choose_light`."""
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    night : float, default=0
-        How probable it is that it is night.
-    mist : float, default=0.12
-        How probable it is that one does not see far.
-    """
-
-    def __init__(self, rng: np.random.Generator, night: float = 0.0, mist: float = 0.12):
+    def __init__(self, rng: np.random.Generator, night: float = 0.0):
         self.rng = rng
         self.noise = Noise(rng)
-        self.light: Light = choose_light(rng, night, mist)
+        self.light: Light = choose_light(rng, night)
         self.canvas = Canvas()
         self.camera = Camera()
 
@@ -56,6 +51,10 @@ class Stage:
         """A whole number from low to high."""
         return int(self.rng.integers(low, high + 1))
 
+    def distances(self, near: float, far: float, n: int) -> list[float]:
+        """Random distances, the farthest first."""
+        return sorted(self.rng.uniform(near, far, n).tolist(), reverse=True)
+
     def pick(self, options: Sequence[T], chances: Sequence[float] | None = None) -> T:
         """One of several."""
         at = self.rng.random()
@@ -71,9 +70,6 @@ class Stage:
         """A colour that is a bit different each time: lighter or darker, and less so in its hue."""
         shift, (red, green, blue) = self.rng.normal(0, much), self.rng.normal(0, much / 2.5, 3)
         return colour[0] + shift + red, colour[1] + shift + green, colour[2] + shift + blue
-
-
-Span = tuple[float, float]  # from, to; in metres
 
 
 def draw_quad(stage: Stage, corners: Sequence[Place], colour: Colour, lit: float, tag: str | None) -> None:
@@ -104,10 +100,6 @@ def draw_box(stage: Stage, x: Span, y: Span, z: Span, colour: Colour, tag: str |
             side = [(edge, low, front), (edge, low, back), (edge, high, back), (edge, high, front)]
             draw_quad(stage, side, colour, 0.45 + 0.4 * outside * stage.light.side, tag)
     draw_face(stage, x, y, front, colour, 0.6, tag)
-
-
-_GRAY = np.array([0.3, 0.59, 0.11])
-_FROM_MIDDLE = ((COLUMNS - SIZE / 2) ** 2 + (ROWS - SIZE / 2) ** 2) / (SIZE * SIZE / 2)
 
 
 def take_photo(stage: Stage) -> np.ndarray:

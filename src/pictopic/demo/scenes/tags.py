@@ -14,20 +14,14 @@ _VISIBLE = {
     "rainbow": 1, "balloon": 0.5, "moon": 0.2,
 }  # fmt: skip
 TAGS = tuple(_VISIBLE)
+_MISSING, _WRONG = 0.15, 0.04
+_FEWEST, _MOST = 3, 9
 
 
 def visible_tags(shares: dict[str, float]) -> list[str]:
-    """Tags of what is large enough to be seen, and of the three most striking things in any case.
+    """Tags of what is large enough to be seen, and of the three most striking things in any case; these come first.
 
-    Parameters
-    ----------
-    shares : dict of float
-        How much of the picture shows what, from 0 to 1.
-
-    Returns
-    -------
-    list of str
-        The most striking first.
+    `shares` says how much of the picture shows what, from 0 to 1.
 
     Examples
     --------
@@ -41,18 +35,7 @@ def visible_tags(shares: dict[str, float]) -> list[str]:
 
 
 def given_tags(rng: np.random.Generator, true_tags: list[str]) -> list[str]:
-    """The tags that people give: some that are true are missing, few are wrong.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    true_tags : list of str
-        The most striking first.
-
-    Returns
-    -------
-    list of str
-        3 to 9, if so many are true.
+    """The tags that people give, 3 to 9 if so many are true: some true ones are missing, few are wrong.
 
     Examples
     --------
@@ -64,12 +47,8 @@ def given_tags(rng: np.random.Generator, true_tags: list[str]) -> list[str]:
     missing = rng.random(len(true_tags)) < _MISSING
     # Whoever gives tags at all gives three.
     missing[np.flatnonzero(missing)[: max(0, _FEWEST - int((~missing).sum()))]] = False
-    kept = [tag for tag, gone in zip(true_tags, missing, strict=True) if not gone][:_MOST]
-    n_wrong = min(rng.binomial(len(kept), _WRONG), _MOST - len(kept))
+    right = [tag for tag, gone in zip(true_tags, missing, strict=True) if not gone][:_MOST]
+    n_wrong = min(rng.binomial(len(right), _WRONG), _MOST - len(right))
     others = [tag for tag in TAGS if tag not in true_tags]
     often = 1 / np.arange(3, len(others) + 3)  # a wrong tag is often a common one
-    return kept + [str(tag) for tag in rng.choice(others, n_wrong, replace=False, p=often / often.sum())]
-
-
-_MISSING, _WRONG = 0.15, 0.04
-_FEWEST, _MOST = 3, 9
+    return right + [str(tag) for tag in rng.choice(others, n_wrong, replace=False, p=often / often.sum())]

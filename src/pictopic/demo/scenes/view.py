@@ -154,31 +154,19 @@ _TIMES = {
     "dusk": ((48, 56, 104), (226, 140, 118), (0.72, 0.56, 0.58), (0.3, 0.29, 0.42)),
     "night": ((10, 14, 34), (44, 44, 66), (0.34, 0.34, 0.42), (0.16, 0.17, 0.26)),
 }
+_MIST = 0.12  # how probable it is that one does not see far
 _CHANCES = {"day": 0.38, "hazy": 0.16, "overcast": 0.2, "golden": 0.17, "dusk": 0.09}
 
 
-def choose_light(rng: np.random.Generator, night: float = 0.0, mist: float = 0.12) -> Light:
-    """A random time of day and weather.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    night : float, default=0
-        How probable it is that it is night.
-    mist : float, default=0.12
-        How probable it is that one does not see far.
-
-    Returns
-    -------
-    Light
-    """
+def choose_light(rng: np.random.Generator, night: float = 0.0) -> Light:
+    """A random time of day and weather; it is night with a probability of `night`."""
     dark = rng.random() < night
     time = "night" if dark else str(rng.choice(list(_CHANCES), p=list(_CHANCES.values())))
     zenith, skyline, sun, shade = (np.array(part, np.float32) for part in _TIMES[time])
     strength = rng.uniform(0.85, 1.1)
     zenith, skyline = (part * strength * rng.uniform(0.95, 1.05, 3).astype(np.float32) for part in (zenith, skyline))
     clouds = {"overcast": rng.uniform(0.3, 1.2), "hazy": rng.uniform(-1.5, 0.5)}.get(time, rng.uniform(-1.4, 0.8))
-    misty = rng.random() < mist
+    misty = rng.random() < _MIST
     return Light(
         zenith=zenith,
         skyline=skyline,

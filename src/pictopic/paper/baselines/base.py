@@ -18,7 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 from pictopic.models.inputs import check_rows
 from pictopic.tasks.metrics import mean_average_precision
 
+# Constraints of options.
 ONE_OR_SEVERAL = [Interval(Real, 0, None, closed="neither"), "array-like"]  # a value, or those to choose from
+NOT_NEGATIVE = [Interval(Integral, 0, None, closed="left")]
+AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]
 
 
 def visual_columns(X: sparse.csr_array, n_annotation_words: int) -> sparse.csr_array:
@@ -40,15 +43,7 @@ def visual_columns(X: sparse.csr_array, n_annotation_words: int) -> sparse.csr_a
 def root_shares(X: Any) -> np.ndarray:
     """Square roots of each row's shares: vectors of length 1, whose products compare histograms.
 
-    Parameters
-    ----------
-    X : {ndarray, sparse matrix} of shape (n, n_features)
-        Not negative.
-
-    Returns
-    -------
-    ndarray of shape (n, n_features)
-        A row without counts stays 0.
+    X is an array or sparse matrix without negative values; a row without counts stays 0.
 
     Examples
     --------
@@ -73,12 +68,10 @@ def fit_best(
         Values of its options to choose from.
     X : features
     y : ndarray of shape (n,) or (n, n_classes)
-        One class a row: by accuracy, folds with the same share of each class, and no more folds than the smallest
+        One class per row: by accuracy, folds with the same share of each class, and no more folds than the smallest
         class has rows.  A 0/1 matrix: by mean average precision.
-    cv : int
-        Number of folds.
-    random_state : int, RandomState instance or None
-        Of the folds.
+    cv, random_state : int
+        Number of folds, and what they are drawn with.
 
     Returns
     -------
@@ -108,8 +101,20 @@ def fit_best(
     return search.best_estimator_, search.best_params_
 
 
+class CountsClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier of counts, as scikit-learn's checks need to know it."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.categorical = True
+        tags.classifier_tags.poor_score = True  # on data whose rows differ in their sums rather than in their shares
+        return tags
+
+
 class FeatureClassifier(ClassifierMixin, BaseEstimator):
-    """A scikit-learn classifier on features of the counts, with the best of its options in cross-validation.
+    """A scikit-learn classifier on features of its input, with the best of its options in cross-validation.
 
     A subclass says what the features are and which classifier takes them.
     """
@@ -125,17 +130,17 @@ class FeatureClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.input_tags.categorical = True
         tags.classifier_tags.multi_label = self._several_classes
-        tags.classifier_tags.poor_score = True  # on data whose rows differ in their sums rather than in their shares
         return tags
 
-    def _learn_features(self, X: sparse.csr_array) -> None:
-        """What must be known of the training rows to make features."""
+    def _check_X(self, X: Any, *, reset: bool) -> Any:
+        return check_rows(self, X, reset=reset).read()
 
-    def _features(self, X: sparse.csr_array) -> Any:
+    def _fit_features(self, X: Any) -> Any:
+        """Features of the training rows; what has to be known of them to make features of others is learnt."""
+        return self._features(X)
+
+    def _features(self, X: Any) -> Any:
         raise NotImplementedError
 
     def _candidates(self, several: bool) -> tuple[Any, dict[str, Any]]:
@@ -149,9 +154,8 @@ class FeatureClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, n_words)
-            Counts.
         y : array-like of shape (n,)
-            A class a row; where several classes a row are allowed, or a 0/1 matrix of shape (n, n_classes).
+            One class per row; where several are allowed, or a 0/1 matrix of shape (n, n_classes).
 
         Returns
         -------
@@ -159,12 +163,12 @@ class FeatureClassifier(ClassifierMixin, BaseEstimator):
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        X = check_rows(self, X, reset=True).read()
+        X = self._check_X(X, reset=True)
         y = self._check_y(y)
         check_consistent_length(X, y)
-        self._learn_features(X)
+        features = self._fit_features(X)
         classifier, options = self._candidates(y.ndim == 2)
-        self.classifier_, best = fit_best(classifier, options, self._features(X), y, self.cv, self.random_state)
+        self.classifier_, best = fit_best(classifier, options, features, y, self.cv, self.random_state)
         self.best_params_ = {name.rpartition("__")[2]: value for name, value in best.items()}
         self.classes_ = np.arange(y.shape[1]) if y.ndim == 2 else np.unique(y)
         return self
@@ -177,43 +181,23 @@ class FeatureClassifier(ClassifierMixin, BaseEstimator):
             return check_indicator(y)
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        if len(found := np.unique(y)) < 2:
-            raise ValueError(f"y must have at least two classes, but has {len(found)} class")
+        if len(classes := np.unique(y)) < 2:
+            raise ValueError(f"y must have at least two classes, but has {len(classes)} class")
         return y
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row, or a 0/1 matrix of its classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_words)
-            Counts.
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, n_classes)
-        """
+        """The class of each row, (n,), or a 0/1 matrix of its classes, (n, n_classes)."""
         features = self._checked_features(X)
         return self.classifier_.predict(features)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """How much speaks for each class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_words)
-            Counts.
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes), or (n,) for one class a row out of two
-        """
+        """Scores of the classes, (n, n_classes), or (n,) for one class per row out of two."""
         features = self._checked_features(X)
         return self.classifier_.decision_function(features)
 
     def _checked_features(self, X: Any) -> Any:
         check_is_fitted(self)
-        return self._features(check_rows(self, X, reset=False).read())
+        return self._features(self._check_X(X, reset=False))
 
 
 def check_indicator(Y: Any) -> np.ndarray:

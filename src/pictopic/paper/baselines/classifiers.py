@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.dummy import DummyClassifier
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import euclidean_distances
@@ -16,21 +14,20 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pictopic.paper.baselines.base import (
+    NOT_NEGATIVE,
     ONE_OR_SEVERAL,
+    CountsClassifier,
     FeatureClassifier,
     check_indicator,
-    fit_best,
     root_shares,
     visual_columns,
 )
 
 
-class HistogramSVM(FeatureClassifier):
+class HistogramSVM(FeatureClassifier, CountsClassifier):
     """RBF SVM on the square roots of each picture's shares of visual words.
 
     Square roots make the Euclidean distance the Hellinger distance between histograms, in which frequent words do not
@@ -74,7 +71,7 @@ class HistogramSVM(FeatureClassifier):
         **FeatureClassifier._parameter_constraints,
         "C": ONE_OR_SEVERAL,
         "gamma": ONE_OR_SEVERAL,
-        "n_annotation_words": [Interval(Integral, 0, None, closed="left")],
+        "n_annotation_words": NOT_NEGATIVE,
     }
 
     def __init__(self, *, C=(1, 3, 10, 30, 100), gamma=(0.3, 1, 3, 10), n_annotation_words=0, cv=5, random_state=0):
@@ -91,7 +88,7 @@ class HistogramSVM(FeatureClassifier):
         return SVC(), {"C": self.C, "gamma": self.gamma}
 
 
-class TfidfClassifier(FeatureClassifier):
+class TfidfClassifier(FeatureClassifier, CountsClassifier):
     """Linear SVM on words weighted by how few documents have them.
 
     Looks at all columns: as in the paper, where the tags of MIR Flickr's pictures are known and only the classes are
@@ -139,8 +136,9 @@ class TfidfClassifier(FeatureClassifier):
         self.cv = cv
         self.random_state = random_state
 
-    def _learn_features(self, X: sparse.csr_array) -> None:
+    def _fit_features(self, X: sparse.csr_array) -> sparse.csr_array:
         self.weights_ = TfidfTransformer().fit(X)
+        return self._features(X)
 
     def _features(self, X: sparse.csr_array) -> sparse.csr_array:
         weighted = self.weights_.transform(X)
@@ -152,7 +150,7 @@ class TfidfClassifier(FeatureClassifier):
         return (OneVsRestClassifier(svm), {"estimator__C": self.C}) if several else (svm, {"C": self.C})
 
 
-class AverageKernelSVM(ClassifierMixin, BaseEstimator):
+class AverageKernelSVM(FeatureClassifier):
     """SVM on the mean of RBF kernels, one for each kind of features.
 
     Each kind is standardised, and its kernel's width is the mean distance between training rows, so that no kind drowns
@@ -191,10 +189,9 @@ class AverageKernelSVM(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
+        **FeatureClassifier._parameter_constraints,
         "blocks": ["array-like", None],
         "C": ONE_OR_SEVERAL,
-        "cv": [Interval(Integral, 2, None, closed="left")],
-        "random_state": ["random_state"],
     }
 
     def __init__(self, *, blocks=None, C=(1, 3, 10, 30, 100), cv=5, random_state=0):
@@ -203,21 +200,10 @@ class AverageKernelSVM(ClassifierMixin, BaseEstimator):
         self.cv = cv
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> AverageKernelSVM:
-        """Learn classes.
+    def _check_X(self, X: Any, *, reset: bool) -> np.ndarray:
+        return validate_data(self, X, dtype=np.float64, reset=reset)
 
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-        y : array-like of shape (n,)
-
-        Returns
-        -------
-        self
-        """
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
+    def _fit_features(self, X: np.ndarray) -> np.ndarray:
         blocks = (X.shape[1],) if self.blocks is None else tuple(self.blocks)
         if sum(blocks) != X.shape[1] or min(blocks) < 1:
             raise ValueError(f"blocks={blocks} do not add up to the {X.shape[1]} columns of X")
@@ -225,29 +211,16 @@ class AverageKernelSVM(ClassifierMixin, BaseEstimator):
         self._kinds = _kinds(self.scaler_.transform(X), blocks)
         self._blocks = blocks
         distances = [euclidean_distances(kind, squared=True) for kind in self._kinds]
-        self._widths = [max(float(own.mean()), 1e-12) for own in distances]
-        kernel = _mean_kernel(distances, self._widths)
-        svm = SVC(kernel="precomputed")
-        self.classifier_, self.best_params_ = fit_best(svm, {"C": self.C}, kernel, y, self.cv, self.random_state)
-        self.classes_ = self.classifier_.classes_
-        return self
+        self._widths = [max(float(part.mean()), 1e-12) for part in distances]
+        return _mean_kernel(distances, self._widths)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row of X."""
-        kernel = self._kernel(X)
-        return self.classifier_.predict(kernel)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """How much speaks for each class."""
-        kernel = self._kernel(X)
-        return self.classifier_.decision_function(kernel)
-
-    def _kernel(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        X = self.scaler_.transform(validate_data(self, X, dtype=np.float64, reset=False))
-        kinds = _kinds(X, self._blocks)
+    def _features(self, X: np.ndarray) -> np.ndarray:
+        kinds = _kinds(self.scaler_.transform(X), self._blocks)
         distances = [euclidean_distances(a, b, squared=True) for a, b in zip(kinds, self._kinds, strict=True)]
         return _mean_kernel(distances, self._widths)
+
+    def _candidates(self, several: bool) -> tuple[Any, dict[str, Any]]:
+        return SVC(kernel="precomputed"), {"C": self.C}
 
 
 def _kinds(X: np.ndarray, blocks: Sequence[int]) -> list[np.ndarray]:
@@ -255,10 +228,10 @@ def _kinds(X: np.ndarray, blocks: Sequence[int]) -> list[np.ndarray]:
 
 
 def _mean_kernel(distances: Sequence[np.ndarray], widths: Sequence[float]) -> np.ndarray:
-    return np.mean([np.exp(-own / width) for own, width in zip(distances, widths, strict=True)], axis=0)
+    return np.mean([np.exp(-part / width) for part, width in zip(distances, widths, strict=True)], axis=0)
 
 
-class MostFrequent(ClassifierMixin, BaseEstimator):
+class MostFrequent(CountsClassifier):
     """The most frequent class, or the most frequent tags, for every picture.
 
     Attributes
@@ -270,7 +243,7 @@ class MostFrequent(ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    scikit-learn's DummyClassifier; it gives no scores of the columns of a 0/1 matrix.
+    scikit-learn's DummyClassifier, which has no scores for the columns of a 0/1 matrix.
 
     Examples
     --------
@@ -284,24 +257,11 @@ class MostFrequent(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
-        tags.classifier_tags.poor_score = True
         return tags
 
     def fit(self, X: Any, y: Any) -> MostFrequent:
-        """Count classes or tags.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_words)
-            Not looked at.
-        y : array-like of shape (n,), or 0/1 matrix of shape (n, n_tags)
-
-        Returns
-        -------
-        self
-        """
+        """Count the classes, (n,), or the tags, (n, n_tags); X is not looked at."""
         several = sparse.issparse(y) or np.ndim(y) == 2
         y = check_indicator(y) if several else y
         self.classifier_ = DummyClassifier(strategy="prior").fit(X, y)
@@ -310,30 +270,11 @@ class MostFrequent(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most frequent class; of a 0/1 matrix, the columns that more than half of the rows have.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_words)
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, n_tags)
-        """
+        """The most frequent class; of a 0/1 matrix, the columns that more than half of the rows have."""
         check_is_fitted(self)
         return self.classifier_.predict(X)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The training frequencies, the same for every row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_words)
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes)
-        """
+        """The training frequencies, the same for every row; (n, n_classes)."""
         check_is_fitted(self)
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
-        return np.tile(self.frequencies_, (n, 1))
+        return np.tile(self.frequencies_, (X.shape[0] if hasattr(X, "shape") else len(X), 1))

@@ -19,10 +19,16 @@ from sklearn.utils.validation import check_is_fitted
 from pictopic.corpus.rows import Rows
 from pictopic.models.inputs import check_rows, document_lengths
 from pictopic.models.likelihood import perplexity_of
-from pictopic.paper.baselines.base import ONE_OR_SEVERAL, FeatureClassifier
+from pictopic.paper.baselines.base import (
+    AT_LEAST_ONE,
+    NOT_NEGATIVE,
+    ONE_OR_SEVERAL,
+    CountsClassifier,
+    FeatureClassifier,
+)
 
 
-class LDAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureClassifier):
+class LDAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureClassifier, CountsClassifier):
     """LDA without the classes, then an SVM on each picture's topic proportions.
 
     What supervision adds to a topic model is what it does better than this.  Topics are learnt from all columns, tags
@@ -53,7 +59,7 @@ class LDAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureCl
     ----------
     lda_ : LatentDirichletAllocation
     best_params_ : dict
-        C and, for one class a row, gamma.
+        C and, for one class per row, gamma.
     classes_ : ndarray of shape (n_classes,)
         Class labels, or column numbers of a 0/1 matrix.
     classifier_ : SVC or OneVsRestClassifier
@@ -79,29 +85,20 @@ class LDAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureCl
 
     _parameter_constraints: ClassVar[dict] = {
         **FeatureClassifier._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_components": AT_LEAST_ONE,
+        "max_iter": AT_LEAST_ONE,
         "C": ONE_OR_SEVERAL,
         "gamma": ONE_OR_SEVERAL,
         "doc_topic_prior": [None, Interval(Real, 0, None, closed="neither")],
-        "n_annotation_words": [Interval(Integral, 0, None, closed="left")],
+        "n_annotation_words": NOT_NEGATIVE,
         "n_jobs": [None, Integral],
     }
     _several_classes = True
 
     def __init__(
-        self,
-        *,
-        n_components=100,
-        max_iter=20,
-        C=(1, 3, 10, 30, 100),
-        gamma=(0.3, 1, 3, 10),
-        doc_topic_prior=None,
-        n_annotation_words=0,
-        cv=5,
-        random_state=0,
-        n_jobs=None,
-    ):
+        self, *, n_components=100, max_iter=20, C=(1, 3, 10, 30, 100), gamma=(0.3, 1, 3, 10), doc_topic_prior=None,
+        n_annotation_words=0, cv=5, random_state=0, n_jobs=None,
+    ):  # fmt: skip
         self.n_components = n_components
         self.max_iter = max_iter
         self.C = C
@@ -121,13 +118,14 @@ class LDAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureCl
     def _n_features_out(self) -> int:
         return self.lda_.components_.shape[0]
 
-    def _learn_features(self, X: sparse.csr_array) -> None:
+    def _fit_features(self, X: sparse.csr_array) -> np.ndarray:
         # Batch, not online: for a thousand pictures it is as fast, and held-out perplexity was 3 % lower.
         self.lda_ = LatentDirichletAllocation(
             self.n_components, doc_topic_prior=self.doc_topic_prior, max_iter=self.max_iter, learning_method="batch",
             random_state=self.random_state, n_jobs=self.n_jobs,
         ).fit(X)  # fmt: skip
         self.n_iter_ = self.lda_.n_iter_
+        return self._features(X)
 
     def _proportions(self, X: sparse.csr_array) -> np.ndarray:
         return self.lda_.transform(Rows(X, n_annotation_words=self.n_annotation_words).without_tags().read())
@@ -141,33 +139,15 @@ class LDAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureCl
         return SVC(), {"C": self.C, "gamma": self.gamma}
 
     def transform(self, X: Any) -> np.ndarray:
-        """Topic proportions of the visual words.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_words)
-            Counts; annotation words are not looked at.
-
-        Returns
-        -------
-        ndarray of shape (n, n_components)
-        """
+        """Topic proportions of the visual words, (n, n_components); annotation words are not looked at."""
         check_is_fitted(self)
         return self._proportions(check_rows(self, X, reset=False).read())
 
     def log_likelihood(self, X: Any) -> np.ndarray:
-        """Lower bound on the log-likelihood of each document, given the topics that were learnt.
+        """Lower bound on the log-likelihood of each document, annotation words included, given the topics; (n,).
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_words)
-            Counts, annotation words included.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Terms of scikit-learn's bound that belong to the documents; its own also has one for the topics, which makes
-            few documents look less likely than many.
+        The terms of scikit-learn's bound that belong to the documents: its own also has one for the topics, which makes
+        few documents look less likely than many.
         """
         check_is_fitted(self)
         X = check_rows(self, X, reset=False).read()
@@ -182,17 +162,5 @@ class LDAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureCl
         return words + prior
 
     def perplexity(self, X: Any, per: Literal["word", "document"] = "word") -> float:
-        """Perplexity from the bound: an upper bound on the model's.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_words)
-            Counts, annotation words included.
-        per : {"word", "document"}, default="word"
-            See `pictopic.tasks.metrics.perplexity`.
-
-        Returns
-        -------
-        float
-        """
+        """Perplexity from the bound, an upper bound on the model's; see `pictopic.tasks.metrics.perplexity`."""
         return perplexity_of(-self.log_likelihood(X), document_lengths(check_rows(self, X, reset=False).read()), per)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,15 +11,16 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.model_selection import KFold
 from sklearn.utils import Tags, check_consistent_length
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from pictopic.paper.baselines.base import check_indicator, root_shares
+from pictopic.paper.baselines.base import AT_LEAST_ONE, check_indicator, root_shares
 from pictopic.tasks.metrics import f_measure_at_k
 from pictopic.words.pictures import PictureSource, open_picture, rgb
 
 _TOP = 5  # tags, as in the paper
 _FOLDS = 5
+_HUES, _SATURATIONS, _VALUES = 8, 4, 4
+_COLORS = _HUES * _SATURATIONS * _VALUES
 _QUERIES = 512  # that are compared at once: memory is so many times the number of training pictures
 
 
@@ -31,7 +31,7 @@ class BaseNeighborAnnotator(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "n_neighbors": [*AT_LEAST_ONE, "array-like"],
         "random_state": ["random_state"],
     }
 
@@ -66,17 +66,17 @@ class BaseNeighborAnnotator(BaseEstimator):
         self.n_neighbors_ = candidates[0] if len(candidates) == 1 or len(Y) < 2 else self._best(candidates)
 
     def _best(self, candidates: Sequence[int]) -> int:
-        """The number of neighbours with the largest F-measure, each picture's tags told by those of other folds."""
+        """The number of neighbours with the largest F-measure, each picture annotated by those of other folds."""
         n = len(self.features_)
-        found = {k: np.empty((n, min(_TOP, self.tags_.shape[1])), np.int64) for k in candidates}
+        best_tags = {k: np.empty((n, min(_TOP, self.tags_.shape[1])), np.int64) for k in candidates}
         folds = KFold(min(_FOLDS, n), shuffle=True, random_state=self.random_state)
-        for others, own in folds.split(self.features_):
-            rows, similarity = self._nearest(self.features_[own], self.features_[others], max(candidates))
+        for train, held_out in folds.split(self.features_):
+            rows, similarity = self._nearest(self.features_[held_out], self.features_[train], max(candidates))
             for k in candidates:
-                scores = self._scores(rows[:, :k], similarity[:, :k], self.tags_[others])
-                found[k][own] = np.argsort(-scores, axis=1, kind="stable")[:, :_TOP]
-        true = [own.tolist() for own in np.split(self.tags_.indices, self.tags_.indptr[1:-1])]
-        return max(candidates, key=lambda k: f_measure_at_k(true, found[k].tolist(), _TOP))
+                scores = self._scores(rows[:, :k], similarity[:, :k], self.tags_[train])
+                best_tags[k][held_out] = np.argsort(-scores, axis=1, kind="stable")[:, :_TOP]
+        true = [columns.tolist() for columns in np.split(self.tags_.indices, self.tags_.indptr[1:-1])]
+        return max(candidates, key=lambda k: f_measure_at_k(true, best_tags[k].tolist(), _TOP))
 
     def _nearest(self, queries: np.ndarray, collection: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Rows and similarities of the k most similar rows of a collection, best first; of equal ones the first."""
@@ -89,36 +89,16 @@ class BaseNeighborAnnotator(BaseEstimator):
         return rows, nearest
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores of the tags.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n, n_tags)
-            The larger, the rather the tag; of equal ones, the first column is meant.
-        """
+        """Scores of the tags, (n, n_tags): the larger, the likelier; of equal ones, the first column is meant."""
         check_is_fitted(self)
         rows, similarity = self._nearest(self._check_features(X, reset=False), self.features_, self.n_neighbors_)
         return self._scores(rows, similarity, self.tags_)
 
 
 def votes(rows: np.ndarray, weights: np.ndarray, tags: sparse.csr_array) -> np.ndarray:
-    """The sum of the weights of the neighbours that have each tag.
+    """The sum of the weights of the neighbours that have each tag, (n, n_tags).
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, k)
-        Rows of `tags`: the neighbours.
-    weights : ndarray of shape (n, k)
-    tags : csr_array of shape (n_rows, n_tags)
-        0 and 1.
-
-    Returns
-    -------
-    ndarray of shape (n, n_tags)
+    The neighbours are `rows`, (n, k), of the 0/1 matrix `tags`, with `weights`, (n, k).
 
     Examples
     --------
@@ -161,7 +141,7 @@ class NeighborAnnotator(BaseNeighborAnnotator):
     ----------
     A. Makadia, V. Pavlovic, S. Kumar, "A New Baseline for Image Annotation", ECCV 2008.  Simplified: theirs takes tags
     from the nearest picture first and averages distances of seven features; here all neighbours vote at once, with
-    weights that fall off exponentially as in TagProp, but not learnt, and one row of features a picture is compared.
+    weights that fall off exponentially as in TagProp, but not learnt, and one row of features per picture is compared.
 
     Examples
     --------
@@ -209,17 +189,12 @@ class NeighborAnnotator(BaseNeighborAnnotator):
         return votes(rows, np.exp(10 * (similarity - 1)), tags)
 
 
-_HUES, _SATURATIONS, _VALUES = 8, 4, 4
-_COLORS = _HUES * _SATURATIONS * _VALUES
-
-
 def hsv_histograms(paths: Iterable[PictureSource]) -> np.ndarray:
     """Colours in 2 x 2 regions: 8 hues x 4 saturations x 4 values.
 
     Parameters
     ----------
     paths : iterable of path, bytes, PIL image or numpy array
-        Pictures.
 
     Returns
     -------
@@ -229,7 +204,7 @@ def hsv_histograms(paths: Iterable[PictureSource]) -> np.ndarray:
     References
     ----------
     Colour histograms as in A. Makadia, V. Pavlovic, S. Kumar, "A New Baseline for Image Annotation", ECCV 2008; there
-    one for the whole picture, of 16 levels a channel, and in RGB and LAB, too.
+    one for the whole picture, of 16 levels per channel, and in RGB and LAB, too.
 
     Examples
     --------
@@ -241,8 +216,8 @@ def hsv_histograms(paths: Iterable[PictureSource]) -> np.ndarray:
     >>> counts.shape, np.flatnonzero(counts[0]).tolist(), counts[0].max().item()
     ((1, 512), [0, 143, 256, 384], 6)
     """
-    found = [_histogram(path) for path in paths]
-    return np.array(found, np.int64).reshape(len(found), 4 * _COLORS)
+    histograms = [_histogram(path) for path in paths]
+    return np.array(histograms, np.int64).reshape(len(histograms), 4 * _COLORS)
 
 
 def _histogram(path: PictureSource) -> np.ndarray:

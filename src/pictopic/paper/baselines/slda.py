@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    _fit_context,
-)
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from pictopic.models.inputs import check_rows, encode_labels
-from pictopic.paper.baselines.base import visual_columns
+from pictopic.paper.baselines.base import AT_LEAST_ONE, NOT_NEGATIVE, CountsClassifier, visual_columns
 
 MAX_SWEEPS = 100  # over a document whose topics are looked for from scratch
-_SWEEPS_A_STEP = 4  # in training, where each step goes on from the last
+_SWEEPS_PER_STEP = 4  # in training, where each step goes on from the last
 _SWEEP_TOL = 1e-4
-_DOCUMENTS_A_TOPIC = 5  # to begin with
-_MAX_LBFGS = 8  # iterations a step: eta goes on from the last step, too
+_DOCUMENTS_PER_TOPIC = 5  # to begin with
+_MAX_LBFGS = 8  # iterations per step: eta goes on from the last step, too
 
 
 @dataclass
@@ -72,18 +66,14 @@ class Posterior:
 def initial_parameters(documents: Documents, n_topics: int, n_classes: int, rng: np.random.RandomState) -> Parameters:
     """Topics that begin as the words of a few documents each, with noise, so that they differ; tags alike in all."""
     words, n_tags = documents.words, documents.tags.shape[1]
-    rows = rng.randint(words.shape[0], size=(n_topics, _DOCUMENTS_A_TOPIC))
-    topics = np.array([words[own].sum(axis=0) for own in rows]) + words.sum() / n_topics / words.shape[1]
+    rows = rng.randint(words.shape[0], size=(n_topics, _DOCUMENTS_PER_TOPIC))
+    topics = np.array([words[sample].sum(axis=0) for sample in rows]) + words.sum() / n_topics / words.shape[1]
     topics *= rng.gamma(100.0, 0.01, topics.shape)
     return Parameters(_shares(topics), np.full((n_topics, n_tags), 1 / max(n_tags, 1)), np.zeros((n_classes, n_topics)))
 
 
 def e_step(
-    documents: Documents,
-    parameters: Parameters,
-    alpha: float,
-    posterior: Posterior,
-    max_sweeps: int = _SWEEPS_A_STEP,
+    documents: Documents, parameters: Parameters, alpha: float, posterior: Posterior, max_sweeps: int = _SWEEPS_PER_STEP
 ) -> np.ndarray:
     """Improve the posterior in place; returns the bound on log p(words, tags, class) of each document, (n,)."""
     from pictopic.kernels.slda import infer
@@ -128,8 +118,8 @@ def best_eta(documents: Documents, posterior: Posterior, eta: np.ndarray, penalt
         return 0.5 * penalty * float(flat @ flat) - bound, penalty * flat - gradient.ravel()
 
     shape = eta.shape
-    found = minimize(loss, eta.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _MAX_LBFGS})
-    return found.x.reshape(shape)
+    best = minimize(loss, eta.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _MAX_LBFGS})
+    return best.x.reshape(shape)
 
 
 def log_prior(parameters: Parameters, smoothing: float, penalty: float) -> float:
@@ -150,7 +140,7 @@ def _shares(counts: np.ndarray) -> np.ndarray:
     return counts / counts.sum(axis=1, keepdims=True)
 
 
-class SupervisedLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
+class SupervisedLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CountsClassifier):
     """Multi-class sLDA with annotations.
 
     A picture's topic proportions are drawn from a Dirichlet distribution, a topic for each of its words from them, and
@@ -214,28 +204,20 @@ class SupervisedLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifie
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": AT_LEAST_ONE,
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "penalty": [Interval(Real, 0, None, closed="neither")],
         "smoothing": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": AT_LEAST_ONE,
         "tol": [Interval(Real, 0, None, closed="left")],
-        "n_annotation_words": [Interval(Integral, 0, None, closed="left")],
+        "n_annotation_words": NOT_NEGATIVE,
         "random_state": ["random_state"],
     }
 
     def __init__(
-        self,
-        *,
-        n_components=100,
-        alpha=0.1,
-        penalty=0.01,
-        smoothing=0.1,
-        max_iter=40,
-        tol=1e-5,
-        n_annotation_words=0,
+        self, *, n_components=100, alpha=0.1, penalty=0.01, smoothing=0.1, max_iter=40, tol=1e-5, n_annotation_words=0,
         random_state=0,
-    ):
+    ):  # fmt: skip
         self.n_components = n_components
         self.alpha = alpha
         self.penalty = penalty
@@ -247,10 +229,6 @@ class SupervisedLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifie
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.input_tags.categorical = True
-        tags.classifier_tags.poor_score = True  # on data whose rows differ in their sums rather than in their shares
         tags.transformer_tags.preserves_dtype = []
         return tags
 
@@ -267,7 +245,7 @@ class SupervisedLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifie
         X : {array-like, sparse matrix} of shape (n, n_words)
             Counts.
         y : array-like of shape (n,)
-            A class a row.  Rows with None or NaN are unlabelled: they teach words and tags only.
+            One class per row.  Rows with None or NaN are unlabelled: they teach words and tags only.
 
         Returns
         -------
@@ -313,70 +291,30 @@ class SupervisedLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifie
     def transform(self, X: Any) -> np.ndarray:
         """The mean topics of each picture's visual words, phi: inference as in LDA, without class and tags.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_words)
-            Counts; annotation words are not looked at.
-
-        Returns
-        -------
-        ndarray of shape (n, n_components)
-            Rows sum to 1.
+        Returns an array of shape (n, n_components) whose rows sum to 1.
         """
         check_is_fitted(self)
         documents = self._documents(check_rows(self, X, reset=False).read())
         n_topics = len(self.components_)
         posterior = Posterior.uniform(documents, n_topics, self.alpha, keep=False)
-        e_step(
-            documents, Parameters(self.components_, self.tag_components_, self.coef_), self.alpha, posterior, MAX_SWEEPS
-        )
+        parameters = Parameters(self.components_, self.tag_components_, self.coef_)
+        e_step(documents, parameters, self.alpha, posterior, MAX_SWEEPS)
         total = (posterior.gamma - self.alpha).clip(0)
         sums = total.sum(axis=1, keepdims=True)
         return np.where(sums > 0, total / np.where(sums > 0, sums, 1), 1 / n_topics)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores of the classes: eta times the mean topics.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_words)
-            Counts.
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes), or (n,) for two classes: the second one's score less the first one's
-        """
+        """Scores of the classes, eta times the mean topics; of two classes the second one's less the first one's."""
         mean_topics = self.transform(X)
         scores = mean_topics @ self.coef_.T
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_words)
-            Counts.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """The most probable class of each row."""
         mean_topics = self.transform(X)
         return self.classes_[(mean_topics @ self.coef_.T).argmax(axis=1)]
 
     def tag_scores(self, X: Any) -> np.ndarray:
-        """p(tag | picture): the mean over its words' topics of p(tag | topic).
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_words)
-            Counts; annotation words are not looked at.
-
-        Returns
-        -------
-        ndarray of shape (n, n_annotation_words)
-            Rows sum to 1.
-        """
+        """p(tag | picture), the mean over its words' topics of p(tag | topic); (n, n_annotation_words)."""
         mean_topics = self.transform(X)
         return mean_topics @ self.tag_components_

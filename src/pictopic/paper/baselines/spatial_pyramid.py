@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,28 +9,25 @@ from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.svm import SVC
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval
 
 from pictopic.models.inputs import check_rows
-from pictopic.paper.baselines.base import ONE_OR_SEVERAL, FeatureClassifier, check_indicator, visual_columns
+from pictopic.paper.baselines.base import (
+    AT_LEAST_ONE,
+    NOT_NEGATIVE,
+    ONE_OR_SEVERAL,
+    CountsClassifier,
+    FeatureClassifier,
+    check_indicator,
+    visual_columns,
+)
 from pictopic.paper.baselines.neighbors import BaseNeighborAnnotator, votes
-
-_COUNTS = Interval(Integral, 0, None, closed="left")
-_REGIONS = Interval(Integral, 1, None, closed="left")
 
 
 def pyramids(X: Any, n_regions: int) -> np.ndarray:
     """Each picture's histogram of words and the histograms of its regions, as shares that sum to 1/2 on each level.
 
-    Parameters
-    ----------
-    X : {ndarray, sparse matrix} of shape (n, n_regions * n_words)
-        Counts of visual words, one region after the other.
-    n_regions : int
-
-    Returns
-    -------
-    float32 ndarray of shape (n, n_words + n_regions * n_words)
+    X has counts of visual words, one region after the other, (n, n_regions * n_words); the result is float32 of shape
+    (n, n_words + n_regions * n_words).
 
     Examples
     --------
@@ -85,7 +81,7 @@ def _match(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return out
 
 
-class SpatialPyramidClassifier(FeatureClassifier):
+class SpatialPyramidClassifier(FeatureClassifier, CountsClassifier):
     """SVM with the pyramid match kernel of two levels.
 
     Parameters
@@ -129,9 +125,9 @@ class SpatialPyramidClassifier(FeatureClassifier):
 
     _parameter_constraints: ClassVar[dict] = {
         **FeatureClassifier._parameter_constraints,
-        "n_regions": [_REGIONS],
+        "n_regions": AT_LEAST_ONE,
         "C": ONE_OR_SEVERAL,
-        "n_annotation_words": [_COUNTS],
+        "n_annotation_words": NOT_NEGATIVE,
     }
 
     def __init__(self, *, n_regions=4, C=(1, 3, 10, 30, 100), n_annotation_words=0, cv=5, random_state=0):
@@ -144,8 +140,9 @@ class SpatialPyramidClassifier(FeatureClassifier):
     def _pyramids(self, X: sparse.csr_array) -> np.ndarray:
         return pyramids(visual_columns(X, self.n_annotation_words), self.n_regions)
 
-    def _learn_features(self, X: sparse.csr_array) -> None:
+    def _fit_features(self, X: sparse.csr_array) -> np.ndarray:
         self.pyramids_ = self._pyramids(X)
+        return _match(self.pyramids_, self.pyramids_)
 
     def _features(self, X: sparse.csr_array) -> np.ndarray:
         return _match(self._pyramids(X), self.pyramids_)
@@ -197,8 +194,8 @@ class SpatialPyramidAnnotator(BaseNeighborAnnotator):
 
     _parameter_constraints: ClassVar[dict] = {
         **BaseNeighborAnnotator._parameter_constraints,
-        "n_regions": [_REGIONS],
-        "n_annotation_words": [_COUNTS],
+        "n_regions": AT_LEAST_ONE,
+        "n_annotation_words": NOT_NEGATIVE,
     }
 
     def __init__(self, *, n_regions=4, n_neighbors=(5, 8, 12, 20, 30, 50), n_annotation_words=0, random_state=0):

@@ -1,6 +1,7 @@
 """The paper's data sets, read as they are distributed.
 
-`LAYOUTS` says for each what to download and how its folder must look.  The readers are loaded when they are first used.
+`LAYOUTS` says for each what to download and how its folder must look.  A reader takes that folder; a ValueError names
+what is missing or does not fit the rest.  Readers are loaded when they are first used.
 """
 
 from __future__ import annotations
@@ -12,10 +13,9 @@ from pictopic.paper.datasets.layouts import LAYOUTS, Layout
 
 if TYPE_CHECKING:
     from pictopic.paper.datasets.corel5k import read_corel5k
-    from pictopic.paper.datasets.labelme import read_labelme, read_splits
     from pictopic.paper.datasets.mirflickr25k import read_mirflickr25k
+    from pictopic.paper.datasets.scenes import read_labelme, read_splits, read_uiuc_sports
     from pictopic.paper.datasets.text import TextPart, find_text_corpora, read_text
-    from pictopic.paper.datasets.uiuc_sports import read_uiuc_sports
 
 __all__ = [
     "LAYOUTS", "Layout", "TextPart", "find_text_corpora", "read_corel5k", "read_labelme", "read_mirflickr25k",
@@ -26,11 +26,11 @@ _HOMES = {
     "TextPart": "text",
     "find_text_corpora": "text",
     "read_corel5k": "corel5k",
-    "read_labelme": "labelme",
+    "read_labelme": "scenes",
     "read_mirflickr25k": "mirflickr25k",
-    "read_splits": "labelme",
+    "read_splits": "scenes",
     "read_text": "text",
-    "read_uiuc_sports": "uiuc_sports",
+    "read_uiuc_sports": "scenes",
 }
 
 

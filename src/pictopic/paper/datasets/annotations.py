@@ -1,4 +1,4 @@
-"""LabelMe's annotations: an XML file for a picture, with the names of the objects that people outlined in it."""
+"""LabelMe's annotations: one XML file per picture with the names of the objects that people outlined in it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,9 @@ def object_names(content: bytes) -> list[str]:
     reader = _ObjectReader()
     try:
         reader.parser.Parse(content.strip(b"\0 \t\r\n"), True)
-    except expat.ExpatError as error:
-        raise AnnotationError(f"not XML: {error}") from None
     except AnnotationError:
         raise
-    except (LookupError, ValueError) as error:  # what Python says of an encoding that expat asks it for
+    except (expat.ExpatError, LookupError, ValueError) as error:  # the last two: of an encoding unknown to Python
         raise AnnotationError(f"not XML: {error}") from None
     return unique_tags(reader.names)
 
@@ -73,19 +71,10 @@ class _ObjectReader:
 
 
 class AnnotationFiles:
-    """Finds and reads the annotations of pictures.
+    """Finds and reads the annotations of pictures; `problems` lists the files that cannot be read, with the reasons.
 
     ``a/b.jpg`` has its annotations in ``a/b.xml`` or ``Annotations/a/b.xml``, and ``Images/a/b.jpg`` in
     ``Annotations/a/b.xml`` too.
-
-    Parameters
-    ----------
-    folder : Path
-
-    Attributes
-    ----------
-    problems : list of str
-        Files that could not be read, with the reasons; their pictures have no tags.
     """
 
     def __init__(self, folder: Path):
@@ -93,15 +82,15 @@ class AnnotationFiles:
         self.problems: list[str] = []
 
     def tags(self, name: str) -> list[str]:
-        """The tags of a picture; an empty list, if it has no annotations or they are damaged."""
+        """The tags of a picture; empty if it has no annotations or they are damaged."""
         for candidate in _candidates(PurePosixPath(name)):
-            found = self._place.find(candidate)
-            if found == "missing":
+            file = self._place.find(candidate)
+            if file == "missing":
                 continue
             try:
-                if isinstance(found, str):
-                    raise AnnotationError(found)
-                return self._read(*found)
+                if isinstance(file, str):
+                    raise AnnotationError(file)
+                return self._read(*file)
             except (AnnotationError, OSError) as error:
                 self.problems.append(f"{candidate} ({error})")
                 return []
@@ -115,8 +104,8 @@ class AnnotationFiles:
 
 def _candidates(picture: PurePosixPath) -> list[str]:
     beside = picture.with_suffix(".xml")
-    found = [beside, "Annotations" / beside]
+    paths = [beside, "Annotations" / beside]
     for i, part in enumerate(beside.parts[:-1]):
         if part in _FOLDERS:
-            found.append(PurePosixPath(*beside.parts[:i], _FOLDERS[part], *beside.parts[i + 1 :]))
-    return [str(path) for path in found]
+            paths.append(PurePosixPath(*beside.parts[:i], _FOLDERS[part], *beside.parts[i + 1 :]))
+    return [str(path) for path in paths]

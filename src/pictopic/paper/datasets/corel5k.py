@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,20 +27,6 @@ def read_corel5k(folder: str | os.PathLike[str]) -> Source:
     The lists, words and annotations are those of Guillaumin and others: annotations in INRIA's vector files
     (``.hvecs``) or as a matrix of Matlab (``.mat``).  A folder with a metadata file is read as `read_source` does it;
     its classes are in the column ``group``.
-
-    Parameters
-    ----------
-    folder : path
-        As ``LAYOUT`` says.
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    ValueError
-        If something is missing or does not fit the rest, with its name.
 
     Examples
     --------
@@ -67,12 +54,12 @@ def read_corel5k(folder: str | os.PathLike[str]) -> Source:
     for part in _PARTS:
         annotations = _read_annotations(folder, part, (len(names[part]), len(words)))
         for name, row in zip(names[part], annotations, strict=True):
-            found = _find(place, name)
-            if isinstance(found, str):
-                listing.skip(name, found)
+            file = _find(place, name)
+            if isinstance(file, str):
+                listing.skip(name, file)
             else:
                 tags = unique_tags(words[k] for k in np.flatnonzero(row))
-                listing.add(found[0], tags, name.split("/")[-2:-1] or None, part, found[1])
+                listing.add(file[0], tags, name.split("/")[-2:-1] or None, part, file[1])
     if len(listing.skipped) == sum(map(len, names.values())):
         raise LAYOUT.missing(folder / "images" / f"{names['train'][0]}{_EXTENSIONS[0]}", "Corel's photographs")
     return listing.source(folder, multi_label=False, pictures=True)
@@ -82,10 +69,10 @@ def _find(place: PictureFolder, name: str) -> tuple[str, int] | str:
     """A picture of a list, which has it without extension; or why it cannot be used."""
     reason = "missing"
     for candidate in (f"{start}{name}{extension}" for start in ("images/", "") for extension in _EXTENSIONS):
-        found = place.find(candidate)
-        if not isinstance(found, str):
-            return found
-        reason = found if reason == "missing" else reason
+        file = place.find(candidate)
+        if not isinstance(file, str):
+            return file
+        reason = file if reason == "missing" else reason
     return reason
 
 
@@ -107,32 +94,24 @@ def _read_list(folder: Path, part: str) -> list[str]:
 
 
 def _read_annotations(folder: Path, part: str, shape: tuple[int, int]) -> np.ndarray:
-    """A row a picture, with a number above 0 for each of its words."""
+    """One row per picture, with a number above 0 for each of its words."""
     vectors = folder / f"corel5k_{part}_annot.hvecs"
     path = vectors if vectors.is_file() else vectors.with_suffix(".mat")
     if not path.is_file():
         raise LAYOUT.missing(vectors, f"the annotations of the {part} pictures")
-    found = read_hvecs(path) if path == vectors else _read_matrix(path)
-    if found.shape != shape:
+    annotations = read_hvecs(path) if path == vectors else _read_matrix(path)
+    if annotations.shape != shape:
         raise ValueError(
-            f"{path} has {found.shape[0]} rows of {found.shape[1]} words, "
+            f"{path} has {annotations.shape[0]} rows of {annotations.shape[1]} words, "
             f"but there are {shape[0]} pictures and {shape[1]} words"
         )
-    return found
+    return annotations
 
 
 def read_hvecs(path: Path) -> np.ndarray:
-    """Vectors of 16-bit numbers in a file of INRIA: for each its length, then its values.
+    """Vectors of 16-bit numbers in a file of INRIA: for each its length, then its values; (n_vectors, length).
 
     Guillaumin's files have the length in 16 bits, as the values; other tools write it in 32.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    uint16 array of shape (n_vectors, length)
 
     Examples
     --------
@@ -165,7 +144,8 @@ def _read_matrix(path: Path) -> np.ndarray:
         content = loadmat(path)
     except (MatReadError, ValueError, TypeError, NotImplementedError, OSError) as error:
         raise ValueError(f"{path} cannot be read as a matrix of Matlab: {error}") from None
-    found = [value for name, value in content.items() if not name.startswith("__")]
-    if len(found) != 1 or not hasattr(found[0], "dtype") or found[0].dtype.kind not in "biuf" or found[0].ndim != 2:
+    values = [value for name, value in content.items() if not name.startswith("__")]
+    matrix: Any = values[0] if len(values) == 1 else None
+    if not hasattr(matrix, "dtype") or matrix.dtype.kind not in "biuf" or matrix.ndim != 2:
         raise ValueError(f"{path} must hold one matrix of numbers, and nothing else")
-    return found[0].toarray() if hasattr(found[0], "toarray") else found[0]
+    return matrix.toarray() if hasattr(matrix, "toarray") else matrix

@@ -1,4 +1,4 @@
-"""What the readers of several data sets need: a metadata file instead, tags a line, warnings that stay short."""
+"""What the readers of several data sets need: a metadata file instead, files with one tag per line, short warnings."""
 
 from __future__ import annotations
 
@@ -16,17 +16,9 @@ _SHOWN = 3
 
 
 def read_image_folder(folder: Path, label_columns: Sequence[str] = ("label", "labels")) -> Source | None:
-    """The rows of a data set that has a metadata file; None, if there is none.
+    """The rows of a data set that has a metadata file; None if there is none.
 
-    Parameters
-    ----------
-    folder : Path
-    label_columns : sequence of str
-        The first of them that is there has the labels.  A column ``split`` has the split.
-
-    Returns
-    -------
-    Source or None
+    The first of the `label_columns` that is there has the labels, a column ``split`` the split.
     """
     # Other folders with metadata are other data sets.
     files = [path for path in find_metadata(folder) if path.parent == folder or path.parent.name in SPLITS]
@@ -42,10 +34,10 @@ def read_image_folder(folder: Path, label_columns: Sequence[str] = ("label", "la
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in a folder, hidden files left out, in the order of the names; nothing, if there is no such folder."""
+    """What is in a folder, hidden files left out, in the order of the names; nothing if there is no such folder."""
     try:
-        with os.scandir(folder) as found:
-            return sorted((entry for entry in found if not entry.name.startswith(".")), key=lambda entry: entry.name)
+        with os.scandir(folder) as inside:
+            return sorted((entry for entry in inside if not entry.name.startswith(".")), key=lambda entry: entry.name)
     except (FileNotFoundError, NotADirectoryError):
         return []
 
@@ -75,7 +67,7 @@ def unique_tags(words: Iterable[str]) -> list[str]:
 
 
 def read_tag_lines(path: Path) -> list[str]:
-    """The tags in a file with a tag a line; bytes that are not UTF-8 are read as Latin-1, as old files have them."""
+    """The tags in a file with one tag per line; what is not UTF-8 is read as Latin-1, as old files have it."""
     content = path.read_bytes()
     try:
         text = content.decode("utf-8-sig")
@@ -85,7 +77,7 @@ def read_tag_lines(path: Path) -> list[str]:
 
 
 def warn_of(what: str, which: Sequence[str]) -> None:
-    """Warn that something concerns some files: the first ones, and how many more; nothing, if there are none."""
+    """Warn that something concerns some files: the first ones, and how many more; nothing if there are none."""
     if which:
         more = f" and {len(which) - _SHOWN} more" if len(which) > _SHOWN else ""
         warnings.warn(f"{what}: {', '.join(which[:_SHOWN])}{more}", stacklevel=3)

@@ -48,22 +48,12 @@ def read_mirflickr25k(
     Parameters
     ----------
     folder : path
-        As ``LAYOUT`` says.
     tags : {"clean", "raw"}, default="clean"
         Flickr's spelling of the tags (lower case, no spaces), or that of the photographers.
     unlabelled : bool, default=True
         Whether to read the pictures without labels, if they are there.
     split : str or None, default=None
         For the arrays of SupDocNADE's authors: which of their splits.
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    ValueError
-        If something is missing or cannot be read, with its name.
 
     Examples
     --------
@@ -118,15 +108,15 @@ class _Pictures:
         self._without_tags: list[str] = []
 
     def add(self, name: str, tag_file: str, labels: list[str] | None) -> None:
-        found = self._place.find(name)
-        if isinstance(found, str):
-            self._listing.skip(name, found)
+        file = self._place.find(name)
+        if isinstance(file, str):
+            self._listing.skip(name, file)
             return
         tags_at = self._place.find(tag_file)
         if isinstance(tags_at, str):
             self._without_tags.append(f"{tag_file} ({tags_at})")
         tags = [] if isinstance(tags_at, str) else read_tag_lines(self._folder / tags_at[0])
-        self._listing.add(found[0], tags, labels, None, found[1])
+        self._listing.add(file[0], tags, labels, None, file[1])
 
     def source(self) -> Source:
         warn_of("files of tags that cannot be read, so that their pictures have no tags", self._without_tags)
@@ -157,7 +147,7 @@ def _read_labels(folder: Path) -> dict[int, list[str]]:
     home = next((folder / name for name in _LABELS if (folder / name).is_dir()), None)
     if home is None:
         raise LAYOUT.missing(folder / _LABELS[0], f"MIR Flickr's labels ({_LABELS[0]}.zip)")
-    found: dict[int, list[str]] = defaultdict(list)
+    labels: dict[int, list[str]] = defaultdict(list)
     for label in sorted(POTENTIAL + RELEVANT):
         path = home / f"{label}.txt"
         if not path.is_file():
@@ -168,6 +158,6 @@ def _read_labels(folder: Path) -> dict[int, list[str]]:
                 continue
             if not re.fullmatch("[0-9]{1,5}", text) or not 1 <= int(text) <= N_LABELLED:
                 raise ValueError(f"{path}, row {row}: not the number of a picture: {text[:40]!r}")
-            if label not in found[int(text)]:
-                found[int(text)].append(label)
-    return found
+            if label not in labels[int(text)]:
+                labels[int(text)].append(label)
+    return labels

@@ -1,4 +1,4 @@
-"""Text in the files that DocNADE's papers use: a document a line, as its label and the ids of its words."""
+"""Text in the files that DocNADE's papers use: one document per line, as its label and the ids of its words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TextPart(NamedTuple):
     """The documents of one part of a corpus."""
 
     X: sparse.csr_array  # int32 counts, (n_documents, n_words)
-    labels: np.ndarray  # a name a document; where documents can have several, 0 or 1 for each of the classes
+    labels: np.ndarray  # one name per document; where documents can have several, 0 or 1 for each of the classes
     classes: tuple[str, ...]  # all labels of the corpus
     vocabulary: tuple[str, ...]
 
@@ -32,21 +32,11 @@ class TextPart(NamedTuple):
 def read_text(folder: str | os.PathLike[str]) -> dict[str, TextPart]:
     r"""Read a corpus of text.
 
-    Parameters
-    ----------
-    folder : path
-        With the files that ``LAYOUT`` names.
-
     Returns
     -------
     dict of str to TextPart
-        For "training", "validation" and "test".  If any document has several labels, ``labels`` are matrices with a
-        column for each of the ``classes``.  A document without label has the label None, or NaN in the matrix.
-
-    Raises
-    ------
-    ValueError
-        If a file is missing, empty or damaged, with its name and row.
+        For "training", "validation" and "test".  If any document has several labels, ``labels`` are matrices with one
+        column for each of the ``classes``.  A document without a label has the label None, or NaN in the matrix.
 
     Examples
     --------
@@ -71,9 +61,11 @@ def read_text(folder: str | os.PathLike[str]) -> dict[str, TextPart]:
         raise ValueError(f"{folder / _VOCABULARY} is empty")
     names = read_words(folder / _LABELS) if (folder / _LABELS).is_file() else None
     parts = {part: _Documents(folder / _file_name(part), len(words), names) for part in PARTS}
-    found = {label for part in parts.values() for own in part.labels for label in own or ()}
-    classes = tuple(sorted(found, key=_by_number)) if names is None else names
-    several = any(len(own) > 1 for part in parts.values() for own in part.labels if own)
+    label_lists = [labels for part in parts.values() for labels in part.labels if labels]
+    classes = names
+    if classes is None:
+        classes = tuple(sorted({label for labels in label_lists for label in labels}, key=_by_number))
+    several = any(len(labels) > 1 for labels in label_lists)
     return {
         name: TextPart(part.counts(), labels_as_y(part.labels, classes, several), classes, words)
         for name, part in parts.items()
@@ -82,20 +74,6 @@ def read_text(folder: str | os.PathLike[str]) -> dict[str, TextPart]:
 
 def find_text_corpora(folder: str | os.PathLike[str]) -> list[Path]:
     """The folders with a corpus of text: the folder itself, or sub-folders of it or of ``text`` in it.
-
-    Parameters
-    ----------
-    folder : path
-
-    Returns
-    -------
-    list of Path
-        At least one, in the order of their names.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
 
     Examples
     --------
@@ -113,9 +91,9 @@ def find_text_corpora(folder: str | os.PathLike[str]) -> list[Path]:
     for home in (root, root / "text"):
         if not home.is_dir():
             continue
-        found = [path for path in (home, *sorted(home.iterdir())) if (path / _file_name("training")).is_file()]
-        if found:
-            return found[:1] if found[0] == home else found
+        corpora = [path for path in (home, *sorted(home.iterdir())) if (path / _file_name("training")).is_file()]
+        if corpora:
+            return corpora[:1] if corpora[0] == home else corpora
     raise LAYOUT.missing(root / "TMN" / _file_name("training"), "no sub-folder has such a file")
 
 
@@ -135,13 +113,13 @@ def _by_number(label: str) -> tuple[bool, int, str]:
 
 def _numbers(texts: list[str], n: int, what: str) -> list[int]:
     """Numbers below `n`."""
-    found = []
+    numbers = []
     for text in texts:
         number = _number(text)
         if number is None or number >= n:
             raise ValueError(f"{text[:40]!r} is not {what}, 0 to {n - 1}")
-        found.append(number)
-    return found
+        numbers.append(number)
+    return numbers
 
 
 class _Documents:
@@ -178,11 +156,8 @@ class _Documents:
 
     def counts(self) -> sparse.csr_array:
         """How often each word occurs in each document."""
-        parts = (
-            np.ones(len(self._columns), np.int32),
-            np.array(self._columns, np.int32),
-            np.array(self._ends, np.int32),
-        )
+        ones = np.ones(len(self._columns), np.int32)
+        parts = (ones, np.array(self._columns, np.int32), np.array(self._ends, np.int32))
         counts = sparse.csr_array(parts, shape=(len(self.labels), self._n_words))
         counts.sum_duplicates()
         return counts

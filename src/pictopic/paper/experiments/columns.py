@@ -6,26 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pictopic.paper.experiments.figures import in_unit, is_known
-from pictopic.paper.experiments.results import Curve, Measure, Row, Series, Table, mean_and_std
+from pictopic.paper.experiments.results import Curve, Measure, Row, Table, mean_and_std
 
 NOTHING = "–"  # noqa: RUF001 - a dash, where there is no figure
 
 
 @dataclass
 class Column:
-    """What stands in a column, from top to bottom, and which of it is the best.
-
-    Parameters
-    ----------
-    title : str
-    cells : list of str
-    best : set of int
-        Numbers of the cells.
-    """
+    """What stands in a column, from top to bottom, and which of it is the best."""
 
     title: str
     cells: list[str]
-    best: set[int] = field(default_factory=set)
+    best: set[int] = field(default_factory=set)  # numbers of the cells
 
 
 def show(values: Sequence[float], percent: bool, digits: int) -> str:
@@ -45,16 +37,9 @@ def show(values: Sequence[float], percent: bool, digits: int) -> str:
 
 
 def table_columns(table: Table) -> list[Column]:
-    """The columns of a table: methods, measures with what was published beside them, and what it took.
+    """The columns of a table: methods, measures with what was published beside them, times and memory.
 
-    Parameters
-    ----------
-    table : Table
-
-    Returns
-    -------
-    list of Column
-        Published values, times and memory have a column only if any of them is known.
+    Published values, times and memory have a column only if any of them is known.
 
     Examples
     --------
@@ -88,8 +73,8 @@ def curve_columns(curve: Curve) -> list[Column]:
     Examples
     --------
     >>> from pictopic.paper.experiments.columns import curve_columns
-    >>> from pictopic.paper.experiments.results import Curve, Series
-    >>> curve = Curve("topics", "", "topics", "accuracy", [Series("DocNADE", [25, 50], [[0.7], [0.8]])], percent=True)
+    >>> from pictopic.paper.experiments.results import Curve, Line
+    >>> curve = Curve("topics", "", "topics", "accuracy", [Line("DocNADE", [25, 50], [[0.7], [0.8]])], percent=True)
     >>> [(column.title, column.cells) for column in curve_columns(curve)]
     [('topics', ['25', '50']), ('DocNADE', ['70.00', '80.00'])]
     """
@@ -100,8 +85,8 @@ def curve_columns(curve: Curve) -> list[Column]:
         values = dict(zip(series.x, series.values, strict=True))
         columns.append(Column(series.name, [show(values.get(x, []), curve.percent, digits) for x in places]))
         if any(map(is_known, series.paper or [])):
-            published = dict(zip(series.x, series.paper or [], strict=True))
-            cells = [show(_one(published.get(x)), curve.percent, digits) for x in places]
+            published = {x: value for x, value in zip(series.x, series.paper or [], strict=True) if value is not None}
+            cells = [show([published[x]] if x in published else [], curve.percent, digits) for x in places]
             columns.append(Column(f"{series.name} (paper)", cells))
     return columns
 
@@ -109,12 +94,11 @@ def curve_columns(curve: Curve) -> list[Column]:
 def _measured(measure: Measure, rows: Sequence[Row]) -> Column:
     title = in_unit(measure.title, measure.percent)
     values = [row.values.get(measure.key, []) for row in rows]
-    cells = [show(own, measure.percent, measure.digits) for own in values]
+    cells = [show(figures, measure.percent, measure.digits) for figures in values]
     # Rounded as they are shown: of two that look the same, one must not seem better.
     unit = 100 if measure.percent else 1
-    means = {
-        k: round(unit * mean_and_std(values[k])[0], measure.digits) for k, cell in enumerate(cells) if cell != NOTHING
-    }
+    shown = [k for k, cell in enumerate(cells) if cell != NOTHING]
+    means = {k: round(unit * mean_and_std(values[k])[0], measure.digits) for k in shown}
     best: set[int] = set()
     if len(means) > 1:  # a figure that has nothing beside it is not the best of anything
         first = max(means.values()) if measure.larger_is_better else min(means.values())
@@ -140,17 +124,10 @@ def _amount(value: float | None, digits: int) -> str:
     return NOTHING if value is None or not is_known(value) else f"{value:.{digits}f}"
 
 
-def _one(value: float | None) -> list[float]:
-    return [] if value is None else [value]
-
-
 def _digits(curve: Curve) -> int:
     """Decimal places of a curve's figures: about four digits that matter."""
     if curve.percent:
         return 2
-    largest = max((abs(value) for value in _all_values(curve.series) if is_known(value)), default=0.0)
+    values = (value for series in curve.series for of_splits in series.values for value in of_splits)
+    largest = max((abs(value) for value in values if is_known(value)), default=0.0)
     return 1 if largest >= 1000 else 2 if largest >= 10 else 4
-
-
-def _all_values(series: Sequence[Series]) -> list[float]:
-    return [value for own in series for values in own.values for value in values]

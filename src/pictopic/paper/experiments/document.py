@@ -23,19 +23,9 @@ _IS_LESS = re.compile(r"scaled down|no time was left|left out", re.IGNORECASE)
 
 
 def markdown(results: Results, level: int = 1, figures_from: str | None = None) -> str:
-    """Everything that was found, as Markdown.
+    """All results as Markdown, with headings from a level on.
 
-    Parameters
-    ----------
-    results : Results
-    level : int, default=1
-        Of its heading.
-    figures_from : str or None, default=None
-        Where the figures are, seen from the Markdown file.  None: beside it.
-
-    Returns
-    -------
-    str
+    `figures_from` is where the figures are, seen from the Markdown file; None: beside it.
 
     Examples
     --------
@@ -74,14 +64,6 @@ def markdown(results: Results, level: int = 1, figures_from: str | None = None) 
 def console_table(table: Table) -> str:
     """A table for the terminal.
 
-    Parameters
-    ----------
-    table : Table
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> from pictopic.paper.experiments.document import console_table
@@ -102,31 +84,20 @@ def console_table(table: Table) -> str:
     columns[0].cells = [
         f"{name} [{number}]" if number else name for name, number in zip(columns[0].cells, numbers, strict=True)
     ]
-    parts = [table.caption or table.name, _aligned([[own.title, *own.cells] for own in columns])]
+    parts = [table.caption or table.name, aligned([[column.title, *column.cells] for column in columns])]
     parts.append("\n".join(f"[{k}] {note}" for k, note in enumerate(notes, start=1)))
     return "\n\n".join(filter(None, parts))
 
 
 def write_markdown(results: Results, folder: Path) -> Path:
-    """Write ``results.md`` beside ``results.json``, whole or not at all.
-
-    Parameters
-    ----------
-    results : Results
-    folder : Path
-
-    Returns
-    -------
-    Path
-        The file.
-    """
+    """Write ``results.md`` beside ``results.json``, whole or not at all; returns its path."""
     path = folder / MARKDOWN
     write_text(path, markdown(results))
     return path
 
 
 def document(folders_or_files: Sequence[Path], out: Path, command: str = "pictopic reproduce") -> Path:
-    """Write the results of several experiments as one document.
+    """Write the results of several experiments as one document; returns its path.
 
     Curves are drawn anew from their figures, into a folder ``results`` beside the document.  Figures that show pictures
     are left out: photographs are not ours to give away.
@@ -140,11 +111,6 @@ def document(folders_or_files: Sequence[Path], out: Path, command: str = "pictop
     command : str, default="pictopic reproduce"
         What the document says that it was written by.
 
-    Returns
-    -------
-    Path
-        The document.
-
     Raises
     ------
     ValueError
@@ -154,19 +120,18 @@ def document(folders_or_files: Sequence[Path], out: Path, command: str = "pictop
     """
     if not folders_or_files:
         raise ValueError("there are no results to write about")
-    found = [Results.load(Path(path)) for path in folders_or_files]
-    anchors = _unique([slug(results.experiment) for results in found])
-    sections = []
-    for results, anchor in zip(found, anchors, strict=True):
+    all_results = [Results.load(Path(path)) for path in folders_or_files]
+    anchors = _unique([slug(results.experiment) for results in all_results])
+    contents, sections = [], []
+    for results, anchor in zip(all_results, anchors, strict=True):
+        contents.append(f"- [{_escape(results.title)}](#{anchor})")
         figures = []
         for curve in results.curves:
             figures.append(Figure(f"{anchor}-{slug(curve.name)}.svg", curve.caption))
             write_bytes(out.parent / _FIGURES / figures[-1].file, render_curve(curve, "svg"))
         shown = replace(results, figures=figures, experiment=anchor)
         sections.append(f'<a id="{anchor}"></a>\n\n{markdown(shown, level=2, figures_from=_FIGURES)}')
-    parts = [_introduction(folders_or_files, found, command)]
-    parts.append("\n".join(f"- [{_escape(own.title)}](#{a})" for own, a in zip(found, anchors, strict=True)) + "\n")
-    write_text(out, "\n".join(parts + sections))
+    write_text(out, "\n".join([_introduction(folders_or_files, all_results, command), *contents, "", *sections]))
     return out
 
 
@@ -207,7 +172,8 @@ def _made_with(results: Results) -> Iterator[str]:
     if results.seconds:
         yield f"Wall time of all parts: {_duration(results.seconds)}."
     if results.versions:
-        yield f"Versions: {', '.join(f'{_escape(name)} {_escape(own)}' for name, own in results.versions.items())}."
+        versions = ", ".join(f"{_escape(name)} {_escape(number)}" for name, number in results.versions.items())
+        yield f"Versions: {versions}."
     if results.options:
         text = json.dumps(results.options, indent=1, ensure_ascii=False, default=plain)
         # Longer than any row of backticks in the options.
@@ -215,7 +181,7 @@ def _made_with(results: Results) -> Iterator[str]:
         yield f"<details><summary>The exact options</summary>\n\n{fence}json\n{text}\n{fence}\n\n</details>"
 
 
-def _introduction(sources: Sequence[Path], found: Sequence[Results], command: str) -> str:
+def _introduction(sources: Sequence[Path], all_results: Sequence[Results], command: str) -> str:
     # Where the files were on a machine says nothing to the reader.
     files = [path / FILE if path.is_dir() else path for path in map(Path, sources)]
     names = ", ".join(f"`{path.resolve().parent.name}/{path.name}`" for path in files)
@@ -224,7 +190,7 @@ def _introduction(sources: Sequence[Path], found: Sequence[Results], command: st
         "\nFigures are means over the splits ± the standard deviation (of a sample), as are the bars of curves; the "
         'best of a column is in bold; "paper" is what was published.\n'
     )
-    if any(map(_pictures, found)):
+    if any(map(_pictures, all_results)):
         text += "\nFigures that show photographs are not given away here; they are written beside each results file.\n"
     return text
 
@@ -232,8 +198,8 @@ def _introduction(sources: Sequence[Path], found: Sequence[Results], command: st
 def _figure_of(curve: Curve, results: Results) -> Figure | None:
     """The figure of a curve; as SVG, if there are several."""
     stems = _stems(curve, results)
-    own = [figure for figure in results.figures if Path(figure.file).stem in stems]
-    return min(own, key=lambda figure: not figure.file.endswith(".svg"), default=None)
+    figures = [figure for figure in results.figures if Path(figure.file).stem in stems]
+    return min(figures, key=lambda figure: not figure.file.endswith(".svg"), default=None)
 
 
 def _pictures(results: Results) -> list[Figure]:
@@ -248,14 +214,15 @@ def _stems(curve: Curve, results: Results) -> set[str]:
 
 
 def _markdown_table(columns: Sequence[Column], marks: Sequence[str]) -> str:
-    lines = [[_escape(own.title) for own in columns], [":---", *["---:"] * (len(columns) - 1)]]
+    lines = [[_escape(column.title) for column in columns], [":---", *["---:"] * (len(columns) - 1)]]
     for k, mark in enumerate(marks):
-        cells = [f"**{_escape(own.cells[k])}**" if k in own.best else _escape(own.cells[k]) for own in columns]
+        bold = ["**" if k in column.best else "" for column in columns]
+        cells = [f"{mark}{_escape(column.cells[k])}{mark}" for mark, column in zip(bold, columns, strict=True)]
         lines.append([cells[0] + mark, *cells[1:]])
     return "\n".join(f"|{'|'.join(cells)}|" if k == 1 else f"| {' | '.join(cells)} |" for k, cells in enumerate(lines))
 
 
-def _aligned(columns: Sequence[Sequence[str]]) -> str:
+def aligned(columns: Sequence[Sequence[str]]) -> str:
     """Columns side by side: the first to the left, the others to the right."""
     widths = [max(map(cell_len, column)) for column in columns]
     lines = []
@@ -297,8 +264,8 @@ def _duration(seconds: float) -> str:
 
 def _unique(names: Sequence[str]) -> list[str]:
     """Names, the second of a kind with a number."""
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
-        again = (f"{name}-{k}" for k in range(2, len(names) + 2))
-        found.append(name if name not in found else next(other for other in again if other not in found))
-    return found
+        spellings = (name, *(f"{name}-{k}" for k in range(2, len(names) + 2)))
+        unique.append(next(spelling for spelling in spellings if spelling not in unique))
+    return unique

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from pictopic.files import write_bytes
-from pictopic.paper.experiments.results import Curve, Figure, Series, mean_and_std, slug
+from pictopic.paper.experiments.results import Curve, Figure, Line, mean_and_std, slug
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,31 +52,15 @@ class Points(NamedTuple):
 
 
 def draw_curve(curve: Curve, folder: Path) -> list[Figure]:
-    """Draw a curve, and write it as SVG and as PNG.
-
-    Parameters
-    ----------
-    curve : Curve
-        Its name, in small letters and with dashes, becomes that of the files.
-    folder : Path
-
-    Returns
-    -------
-    list of Figure
-        The SVG and the PNG.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
+    """Draw a curve, and write it as SVG and as PNG; the name of the files is the curve's, as a slug.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from pictopic.paper.experiments.figures import draw_curve
-    >>> from pictopic.paper.experiments.results import Curve, Series
-    >>> line = Series("DocNADE", [25, 50, 100], [[0.70, 0.72], [0.75, 0.76], [0.80, 0.79]], paper=[None, 0.77, 0.81])
+    >>> from pictopic.paper.experiments.results import Curve, Line
+    >>> line = Line("DocNADE", [25, 50, 100], [[0.70, 0.72], [0.75, 0.76], [0.80, 0.79]], paper=[None, 0.77, 0.81])
     >>> curve = Curve("Topics, LabelMe", "Accuracy", "topics", "accuracy", [line], percent=True, log_x=True)
     >>> [figure.file for figure in draw_curve(curve, Path(tempfile.mkdtemp()))]
     ['topics-labelme.svg', 'topics-labelme.png']
@@ -91,27 +75,21 @@ def draw_curve(curve: Curve, folder: Path) -> list[Figure]:
 def render_curve(curve: Curve, kind: Literal["svg", "png"]) -> bytes:
     """Draw a curve: the same bytes whenever it is the same curve (and the same matplotlib).
 
-    A line a series: the mean over the splits, its standard deviation as bars.  Published values are hollow, on a dashed
-    line of the same colour.
-
-    Parameters
-    ----------
-    curve : Curve
-    kind : {"svg", "png"}
-
-    Returns
-    -------
-    bytes
+    One line per series: the mean over the splits, its standard deviation as bars.  Published values are hollow, on a
+    dashed line of the same colour.
 
     Examples
     --------
     >>> from pictopic.paper.experiments.figures import render_curve
-    >>> from pictopic.paper.experiments.results import Curve, Series
-    >>> curve = Curve("topics", "Accuracy", "topics", "accuracy", [Series("DocNADE", [25, 50], [[0.7], [0.8]])])
+    >>> from pictopic.paper.experiments.results import Curve, Line
+    >>> curve = Curve("topics", "Accuracy", "topics", "accuracy", [Line("DocNADE", [25, 50], [[0.7], [0.8]])])
     >>> b">DocNADE</text>" in render_curve(curve, "svg")
     True
     """
-    style = _matplotlib_style()
+    try:
+        from matplotlib import style
+    except ImportError:
+        raise ImportError("drawing figures needs matplotlib: pip install 'pictopic[reproduce]'") from None
     # Not the user's own settings: the same results are to give the same file everywhere.
     with style.context(["default", _STYLE]):
         page = _page(curve)
@@ -122,7 +100,7 @@ def render_curve(curve: Curve, kind: Literal["svg", "png"]) -> bytes:
 
 
 def in_unit(title: str, percent: bool) -> str:
-    """What stands at an axis or above a column: with its unit, unless that is there already.
+    """The title of an axis or a column with its unit, unless that is there already.
 
     Examples
     --------
@@ -138,38 +116,30 @@ def is_known(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def points_of(series: Series) -> Points:
+def points_of(series: Line) -> Points:
     """Mean and standard deviation over the splits, wherever there is any split.
 
     Examples
     --------
     >>> from pictopic.paper.experiments.figures import points_of
-    >>> from pictopic.paper.experiments.results import Series
-    >>> points_of(Series("DocNADE", [50, 25, 100], [[0.5], [0.25, 0.75], []]))
+    >>> from pictopic.paper.experiments.results import Line
+    >>> points_of(Line("DocNADE", [50, 25, 100], [[0.5], [0.25, 0.75], []]))
     Points(x=[25, 50], mean=[0.5, 0.5], std=[0.3535533905932738, 0.0])
     """
-    found = [(x, *mean_and_std(values)) for x, values in zip(series.x, series.values, strict=True) if values]
-    return _points([own for own in found if is_known(own[1])])
+    points = [(x, *mean_and_std(values)) for x, values in zip(series.x, series.values, strict=True) if values]
+    return _points([point for point in points if is_known(point[1])])
 
 
-def published_of(series: Series) -> Points:
+def published_of(series: Line) -> Points:
     """The published values of a series, wherever there is one."""
     if series.paper is None:
         return _points([])
     return _points([(x, value, 0.0) for x, value in zip(series.x, series.paper, strict=True) if is_known(value)])
 
 
-def _points(found: list[tuple[float, float, float]]) -> Points:
-    found = sorted(found)
-    return Points([own[0] for own in found], [own[1] for own in found], [own[2] for own in found])
-
-
-def _matplotlib_style() -> Any:
-    try:
-        from matplotlib import style
-    except ImportError:
-        raise ImportError("drawing figures needs matplotlib: pip install 'pictopic[reproduce]'") from None
-    return style
+def _points(points: list[tuple[float, float, float]]) -> Points:
+    points = sorted(points)
+    return Points(*([point[k] for point in points] for k in range(3)))
 
 
 def _page(curve: Curve) -> Page:
@@ -193,29 +163,17 @@ def _draw_lines(axes: Axes, curve: Curve) -> tuple[dict[str, Line2D], dict[str, 
         if published.x:
             # Larger and below: a ring around our own marker where the two agree.
             (papers[series.name],) = axes.plot(
-                published.x,
-                [unit * value for value in published.mean],
-                **look,
-                markersize=8,
-                markerfacecolor="white",
-                linewidth=1.2,
-                linestyle=(0, (4, 3)),
-                zorder=2 + 0.01 * k,
-            )
+                published.x, [unit * value for value in published.mean], **look, markersize=8, markerfacecolor="white",
+                linewidth=1.2, linestyle=(0, (4, 3)), zorder=2 + 0.01 * k,
+            )  # fmt: skip
         (ours[series.name],) = axes.plot(
             points.x, [unit * mean for mean in points.mean], **look, markersize=5.5, linewidth=1.8, zorder=3 + 0.01 * k
         )
         if any(points.std):
             axes.errorbar(
-                points.x,
-                [unit * mean for mean in points.mean],
-                [unit * std for std in points.std],
-                ecolor=look["color"],
-                fmt="none",
-                elinewidth=1.1,
-                capsize=3,
-                zorder=3 + 0.01 * k,
-            )
+                points.x, [unit * mean for mean in points.mean], [unit * std for std in points.std], fmt="none",
+                ecolor=look["color"], elinewidth=1.1, capsize=3, zorder=3 + 0.01 * k,
+            )  # fmt: skip
     return ours, papers
 
 
@@ -247,7 +205,8 @@ def _add_legend(page: Page, ours: dict[str, Line2D], papers: dict[str, Line2D]) 
         names += ["" if paper is None else f"{name} (paper)" for _, name, paper in rows]
     columns = 1 if max(map(len, names), default=0) > _LONG_NAME else 2
     if columns == 1:
-        handles, names = [own for own, name in zip(handles, names, strict=True) if name], list(filter(None, names))
+        handles = [handle for handle, name in zip(handles, names, strict=True) if name]
+        names = list(filter(None, names))
     if names:
         page.set_figheight(_HEIGHT + _LEGEND_LINE * math.ceil(len(names) / columns))
         page.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False, handlelength=3)

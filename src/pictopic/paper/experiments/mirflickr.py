@@ -1,4 +1,4 @@
-"""Several labels a picture: the paper's section 6.2, on MIR Flickr."""
+"""Several labels per picture: the paper's section 6.2, on MIR Flickr."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pictopic.paper.experiments.mirflickr_data import (
     open_collection,
 )
 from pictopic.paper.experiments.mirflickr_pictures import draw, illustrate
-from pictopic.paper.experiments.results import Curve, Figure, Measure, Results, Row, Series, Table, slug
+from pictopic.paper.experiments.results import Curve, Figure, Line, Measure, Results, Row, Table, slug
 from pictopic.paper.experiments.run import Cell, ExperimentRun, largest_peak, versions
 from pictopic.tasks.metrics import mean_average_precision
 
@@ -56,18 +56,7 @@ _PAPER_WEIGHTS = {4000.0: 0.658, 8000.0: 0.669, 12_000.0: 0.671, 16_000.0: 0.670
 
 
 def full_minutes(source: Source | Path) -> float:
-    """About how long the whole experiment takes on one core.
-
-    Parameters
-    ----------
-    source : Source or path
-        The data set, or the folder it is in.
-
-    Returns
-    -------
-    float
-        Minutes.
-    """
+    """About how many minutes the whole experiment takes on one core, for a data set or the folder it is in."""
     source = source if isinstance(source, Source) else find(source)
     with_labels = int(labelled_rows(source).sum())
     others = len(source) - with_labels
@@ -81,17 +70,7 @@ def full_minutes(source: Source | Path) -> float:
 
 
 def run(data: Path, run: ExperimentRun) -> Results:
-    """Measure everything that the data set in a folder, or in a sub-folder of it, allows.
-
-    Parameters
-    ----------
-    data : Path
-    run : ExperimentRun
-
-    Returns
-    -------
-    Results
-    """
+    """Tables, curves and figures that the data set in a folder, or in a sub-folder of it, allows."""
     with threadpool_limits(run.n_jobs):
         experiment = _Experiment(open_collection(find(data), run), run)
         experiment.measure()
@@ -99,7 +78,7 @@ def run(data: Path, run: ExperimentRun) -> Results:
 
 
 class _Experiment:
-    """All parts of the experiment, and what is known of them so far."""
+    """All parts of the experiment, and their figures so far."""
 
     def __init__(self, collection: Collection, run: ExperimentRun):
         self.collection, self.run = collection, run
@@ -112,7 +91,7 @@ class _Experiment:
         self.options: dict[str, Any] = {}
         self.illustrations: dict[str, Any] | None = None
 
-    # ---- what is measured --------------------------------------------------------------------------------------------
+    # ---- methods -----------------------------------------------------------------------------------------------------
 
     def measure(self) -> None:
         """Everything: the tables split by split, then the curves, so that a run that ends early has its best part."""
@@ -143,12 +122,12 @@ class _Experiment:
         }
 
     def _main(self) -> dict[str, methods.LabelMethod]:
-        found = self._baselines() | {"LDA + linear SVM": methods.lda(self.run.random_state, self.run.n_jobs)}
+        main = self._baselines() | {"LDA + linear SVM": methods.lda(self.run.random_state, self.run.n_jobs)}
         # On tags, layers are compared where it matters, with few labels.
         for layers in LAYERS if self.collection.with_visual_words else LAYERS[:1]:
             passes = self.grid[-1] if self.collection.n_unlabelled else 0
-            found[_name(layers, passes)] = self._network(layers, passes=passes)
-        return found
+            main[_name(layers, passes)] = self._network(layers, passes=passes)
+        return main
 
     def _few(self) -> dict[str, methods.LabelMethod]:
         grid = (0, self.grid[-1])
@@ -176,8 +155,8 @@ class _Experiment:
             n_jobs=self.run.n_jobs, **options,
         )  # fmt: skip
 
-    def _measure_all(self, setting: str, wanted: dict[str, methods.LabelMethod], split: LabelledSplit) -> None:
-        for name, method in wanted.items():
+    def _measure_all(self, setting: str, to_measure: dict[str, methods.LabelMethod], split: LabelledSplit) -> None:
+        for name, method in to_measure.items():
             key = f"{name}, {setting}, split {split.number}"
             cell = self.run.cell(key, lambda: self._work(key, method, split), **self._depends_on(method, split))  # noqa: B023
             self.options[f"{name}, {setting}"] = method.options
@@ -207,14 +186,10 @@ class _Experiment:
 
     def _illustrate(self, main: dict[str, methods.LabelMethod], split: LabelledSplit) -> None:
         """Show what the network does that is the best on the validation part."""
-        known = {
-            name: own.values["validation_map"]
-            for (_, name, _), own in self.cells.items()
-            if "own" in own.values["map"]
-        }  # fmt: skip
-        if not known:
+        networks = {name: cell for (_, name, _), cell in self.cells.items() if "own" in cell.values["map"]}
+        if not networks:
             return
-        best = max(known, key=lambda name: known[name])
+        best = max(networks, key=lambda name: networks[name].values["validation_map"])
         key = f"{best}, {_ALL}, split {split.number}"
 
         def work() -> dict[str, Any]:
@@ -228,7 +203,7 @@ class _Experiment:
         if cell is not None:
             self.illustrations = cell.values
 
-    # ---- what comes out ----------------------------------------------------------------------------------------------
+    # ---- results -----------------------------------------------------------------------------------------------------
 
     def results(self) -> Results:
         """Tables, curves, figures and notes."""
@@ -256,19 +231,19 @@ class _Experiment:
             rows = [row for name in self._few() for row in self._rows(_FEW, name)]
             yield Table(f"MAP with {_FEW}", caption, measures, rows)
 
-    def _found(self, setting: str, name: str) -> list[Cell]:
+    def _cells(self, setting: str, name: str) -> list[Cell]:
         keys = [(setting, name, split.number) for split in self.splits]
         return [self.cells[key] for key in keys if key in self.cells]
 
     def _rows(self, setting: str, name: str) -> Iterator[Row]:
         """A row of a table for each way in which a method classifies."""
-        found = self._found(setting, name)
-        for way in found[0].values["map"] if found else ():
-            seconds = [own.values["chosen"].get("seconds", own.seconds) for own in found]
+        cells = self._cells(setting, name)
+        for way in cells[0].values["map"] if cells else ():
+            seconds = [cell.values["chosen"].get("seconds", cell.seconds) for cell in cells]
             paper, note = self._published(setting, name, way)
             yield Row(
-                name + _WAYS[way], {"map": [own.values["map"][way] for own in found]}, paper, float(np.mean(seconds)),
-                largest_peak(found), note or self._note(name), ours="DocNADE" in name,
+                name + _WAYS[way], {"map": [cell.values["map"][way] for cell in cells]}, paper, float(np.mean(seconds)),
+                largest_peak(cells), note or self._note(name), ours="DocNADE" in name,
             )  # fmt: skip
 
     def _note(self, name: str) -> str:
@@ -297,15 +272,15 @@ class _Experiment:
         return "linear" if self.collection.is_the_papers else "own"
 
     def _maps(self, cells: list[Cell]) -> list[float]:
-        return [own.values["map"][self._way] for own in cells]
+        return [cell.values["map"][self._way] for cell in cells]
 
     def _passes_curve(self) -> Curve | None:
         setting = _ALL if self.collection.n_unlabelled else _FEW
         series = []
         for layers in LAYERS:
             x = [0, *self.grid]
-            found = [self._found(setting, _name(layers, n)) for n in x]
-            line = Series(_layers(layers), [float(n) for n in x], [self._maps(cells) for cells in found])
+            values = [self._maps(self._cells(setting, _name(layers, n))) for n in x]
+            line = Line(_layers(layers), [float(n) for n in x], values)
             if any(line.values):
                 series.append(self._with_papers(line, layers))
         if not series:
@@ -313,47 +288,48 @@ class _Experiment:
         caption = f"MAP of SupDeepDocNADE{_WAYS[self._way]}, against passes of pretraining ({setting})."
         return Curve("MAP by pretraining", caption, "passes of pretraining", "MAP", series)
 
-    def _with_papers(self, line: Series, layers: int) -> Series:
+    def _with_papers(self, line: Line, layers: int) -> Line:
         if not self.collection.is_the_papers or not self.collection.n_unlabelled:
             return line
-        published = {passes: own[layers] for passes, own in _PAPER.items() if layers in own}
+        published = {passes: maps[layers] for passes, maps in _PAPER.items() if layers in maps}
         paper = [*([None] * len(line.x)), *published.values()]
         x, values = [*line.x, *map(float, published)], [*line.values, *([] for _ in published)]
-        return Series(line.name, x, values, paper)  # type: ignore[arg-type]
+        return Line(line.name, x, values, paper)  # type: ignore[arg-type]
 
     def _weights_curve(self) -> Curve | None:
-        values = [self._maps(self._found(_ALL, _weighted_name(weight))) for weight in WEIGHTS]
+        values = [self._maps(self._cells(_ALL, _weighted_name(weight))) for weight in WEIGHTS]
         if not any(values):
             return None
         paper = [_PAPER_WEIGHTS.get(weight) for weight in WEIGHTS] if self.collection.is_the_papers else None
-        line = Series(f"SupDeepDocNADE, {_layers(WEIGHTS_LAYERS)}", list(WEIGHTS), values, paper)  # type: ignore[arg-type]
+        line = Line(f"SupDeepDocNADE, {_layers(WEIGHTS_LAYERS)}", list(WEIGHTS), values, paper)  # type: ignore[arg-type]
         caption = f"MAP of SupDeepDocNADE{_WAYS[self._way]}, against the annotation weight rho."
         return Curve("MAP by annotation weight", caption, "annotation weight", "MAP", [line])
 
     def _notes(self) -> list[str]:
-        own = self.collection
+        collection = self.collection
         notes = [
             "Everything is chosen on a validation part of the training rows (the SVMs' C by cross-validation in the "
             "training rows), and then learnt from all training rows; no choice has seen a test row.",
         ]
-        if not own.with_visual_words:
+        if not collection.with_visual_words:
             notes.append(
-                f"There are tags and labels only, no pictures: all is measured on tags alone, with {len(own.classes)} "
-                "labels.  The paper's MAP (38 classes, pictures and tags) is not comparable and not shown.  Without a "
-                "second modality there is no annotation weight to vary, and there are no tags to generate."
+                "There are tags and labels only, no pictures: all is measured on tags alone, with "
+                f"{len(collection.classes)} labels.  The paper's MAP (38 classes, pictures and tags) is not comparable "
+                "and not shown.  Without a second modality there is no annotation weight to vary, and there are no "
+                "tags to generate."
             )
-        elif own.source.pictures:
+        elif collection.source.pictures:
+            sources = {True: "the unlabelled pictures", False: "pictures that are in no split's test part"}
             notes.append(
-                "Visual words were learnt from "
-                + ("the unlabelled pictures" if own.n_unlabelled else "pictures that are in no split's test part")
-                + f"; the {MAX_TAGS} most frequent tags of all pictures are words, as in the paper."
+                f"Visual words were learnt from {sources[collection.n_unlabelled > 0]}; the {MAX_TAGS} most frequent "
+                "tags of all pictures are words, as in the paper."
             )
-        if not own.n_unlabelled:
+        if not collection.n_unlabelled:
             notes.append(
                 f"There are no rows without labels: pretraining is measured with {_FEW}, on the training rows without "
                 "them.  With all labels the networks are not pretrained."
             )
-        if own.is_the_papers:
+        if collection.is_the_papers:
             notes.append(
                 f"The networks were pretrained for {self.grid[-1]} passes with AdamW, the paper's for 625 to 4125 with "
                 "plain gradient descent."
@@ -378,6 +354,6 @@ def _published() -> Iterator[Row]:
     """What only the paper has."""
     for name, value in _ELSEWHERE.items():
         yield Row(name, {}, {"map": value}, note="as the paper quotes it")
-    for passes, own in _PAPER.items():
-        for layers, value in own.items() if passes != _PAPER_PASSES else ():
+    for passes, maps in _PAPER.items():
+        for layers, value in maps.items() if passes != _PAPER_PASSES else ():
             yield Row(f"The paper's SupDeepDocNADE, {_layers(layers)}, {passes} passes", {}, {"map": value})

@@ -1,4 +1,4 @@
-"""MIR Flickr in the form in which it is found, and its splits."""
+"""MIR Flickr in each form it comes in, and its splits."""
 
 from __future__ import annotations
 
@@ -45,41 +45,20 @@ class PretrainingRows(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelledSplit:
-    """One split of the labelled rows.
+    """One split of the labelled rows."""
 
-    Parameters
-    ----------
-    number : int
-        From 1 on.
-    seed : int
-        Of everything that is learnt on it.
-    train, Y : Rows, array of shape (n, n_classes)
-        The rows whose labels are known while learning.
-    test, Y_test : Rows, array of shape (n, n_classes)
-    part, validation : arrays of int
-        Rows of `train` to learn from while something is chosen, and those to choose by.
-    documents : Rows
-        All training rows, those too whose labels are hidden.
-    annotations : tuple of str
-        Names of the tags.
-    test_rows : array of int
-        Numbers of the test rows in the collection.
-    unlabelled : PretrainingRows or None
-        What to pretrain on.
-    """
-
-    number: int
-    seed: int
-    train: Rows
-    Y: np.ndarray
+    number: int  # from 1 on
+    seed: int  # of everything that is learnt on it
+    train: Rows  # the rows whose labels are known while learning
+    Y: np.ndarray  # their labels, (n, n_classes)
     test: Rows
     Y_test: np.ndarray
-    part: np.ndarray
-    validation: np.ndarray
-    documents: Rows
-    annotations: tuple[str, ...]
-    test_rows: np.ndarray
-    unlabelled: PretrainingRows | None = None
+    part: np.ndarray  # rows of `train` to learn from while something is chosen
+    validation: np.ndarray  # those to choose by
+    documents: Rows  # all training rows, those too whose labels are hidden
+    annotations: tuple[str, ...]  # names of the tags
+    test_rows: np.ndarray  # numbers of the test rows in the collection
+    unlabelled: PretrainingRows | None = None  # rows to pretrain on
 
     def with_few_labels(self, share: float) -> LabelledSplit:
         """The same split with the labels of a share of its training rows; all of these serve to pretrain."""
@@ -106,18 +85,7 @@ def labelled_rows(source: Source) -> np.ndarray:
 
 
 def random_parts(n: int, seed: int, with_pictures: bool) -> Parts:
-    """A random split of n rows.
-
-    Parameters
-    ----------
-    n : int
-    seed : int
-    with_pictures : bool
-        The paper's proportions, 10 : 5 : 10; otherwise, for fewer rows, 8 : 2 : 5.
-
-    Returns
-    -------
-    Parts
+    """A random split of n rows in the paper's proportions, 10 : 5 : 10, or 8 : 2 : 5 for the fewer without pictures.
 
     Examples
     --------
@@ -136,6 +104,7 @@ def random_parts(n: int, seed: int, with_pictures: bool) -> Parts:
 class Collection:
     """The labelled rows, their splits, and rows to pretrain on.  Made by `open_collection`."""
 
+    form = "tags"
     with_visual_words = False
     corpus: Corpus | None = None
     n_unlabelled = 0
@@ -144,7 +113,7 @@ class Collection:
         self.source, self.seed = source, seed
         self.fingerprint = source.fingerprint
         labels = source.rows["labels"].filter(source.rows["labels"].is_valid()).to_pylist()
-        self.classes = sorted({name for own in labels for name in own})
+        self.classes = sorted({name for row_labels in labels for name in row_labels})
 
     @property
     def is_the_papers(self) -> bool:
@@ -160,7 +129,7 @@ class Collection:
         return None
 
     def about(self, splits: Sequence[LabelledSplit]) -> dict[str, Any]:
-        """What it is, for the results."""
+        """A description for the results."""
         first = splits[0]
         return {
             "form": self.form, "rows": len(first.test_rows) + len(first.Y), "labels": len(self.classes),
@@ -172,8 +141,6 @@ class Collection:
             "fingerprint": self.fingerprint,
         }  # fmt: skip
 
-    form = "tags"
-
 
 class TagCollection(Collection):
     """Tags and labels without pictures.  The tags that become words are those of the training rows of a split."""
@@ -181,9 +148,8 @@ class TagCollection(Collection):
     @cached_property
     def _rows(self) -> tuple[list[list[str]], np.ndarray]:
         rows = self.source.rows.filter(self.source.rows["labels"].is_valid())
-        return [own or [] for own in rows["tags"].to_pylist()], labels_as_y(
-            rows["labels"].to_pylist(), self.classes, True
-        )
+        tags = [row_tags or [] for row_tags in rows["tags"].to_pylist()]
+        return tags, labels_as_y(rows["labels"].to_pylist(), self.classes, True)
 
     def split(self, number: int) -> LabelledSplit:
         """The split of this number, from 1 on."""
@@ -211,48 +177,44 @@ class PictureCollection(Collection):
     def __init__(self, source: Source, run: ExperimentRun):
         super().__init__(source, run.random_state)
         self.form = "pictures" if source.pictures else "the authors' arrays"
-        self._own_splits = (source.folder / "splits" / "train_indices_1.npy").is_file() and not source.pictures
+        self._has_splits = (source.folder / "splits" / "train_indices_1.npy").is_file() and not source.pictures
         with_labels = labelled_rows(source)
         self._labelled, unlabelled = np.flatnonzero(with_labels), np.flatnonzero(~with_labels)
+        options: dict[str, Any] = {}
         if source.pictures:
             rows = unlabelled if len(unlabelled) else self._never_tested()
-            self.corpus = run.corpus("mirflickr", source, **WORDS, max_tags=MAX_TAGS, codebook_rows=source.listed[rows])
-        else:
-            self.corpus = run.corpus("mirflickr", source)
-        self._places = self._found_rows()
-        kept = self._places[unlabelled][self._places[unlabelled] >= 0]
-        if len(kept) and not source.pictures:  # arrays are read as a whole, so that scaling down comes after
-            kept = kept[: run.budget.steps("unlabelled rows", len(kept), _LEAST_PICTURES)]
-        self._kept = kept
-        self.n_unlabelled = len(self._kept)
+            options = {**WORDS, "max_tags": MAX_TAGS, "codebook_rows": source.listed[rows]}
+        self.corpus: Corpus = run.corpus("mirflickr", source, **options)
+        # For each row of the source its number in the corpus, -1 for a picture that cannot be read.
+        places = {name: k for k, name in enumerate(self.corpus.file_names)}
+        self._places = np.array([places.get(name, -1) for name in source.rows["file_name"].to_pylist()])
+        readable = self._places[unlabelled][self._places[unlabelled] >= 0]
+        if len(readable) and not source.pictures:  # arrays are read as a whole, so that scaling down comes after
+            readable = readable[: run.budget.steps("unlabelled rows", len(readable), _LEAST_PICTURES)]
+        self._unlabelled = readable
+        self.n_unlabelled = len(readable)
 
     def _never_tested(self) -> np.ndarray:
         """Rows that are in the training part of every split: visual words are learnt from no test picture."""
-        kept = np.ones(len(self._labelled), bool)
+        always_train = np.ones(len(self._labelled), bool)
         for number in range(1, N_SPLITS + 1):
-            kept[self._parts(number).test] = False
-        if not kept.any():
-            raise ValueError(f"{self.source.folder}: {len(kept)} labelled pictures are too few for {N_SPLITS} splits")
-        return self._labelled[kept]
+            always_train[self._parts(number).test] = False
+        if not always_train.any():
+            n = len(always_train)
+            raise ValueError(f"{self.source.folder}: {n} labelled pictures are too few for {N_SPLITS} splits")
+        return self._labelled[always_train]
 
     def _parts(self, number: int) -> Parts:
         """Numbers among the labelled rows."""
-        if not self._own_splits:
+        if not self._has_splits:
             return random_parts(len(self._labelled), self.seed + number - 1, with_pictures=True)
         rows = read_mirflickr(self.source.folder, split=str(number)).rows["split"].to_pylist()
         names = np.array(rows, dtype=object)[self._labelled]
         return Parts(*(np.flatnonzero(names == name) for name in ("train", "validation", "test")))
 
-    def _found_rows(self) -> np.ndarray:
-        """For each row of the source its number in the corpus, -1 for a picture that cannot be read."""
-        assert self.corpus is not None  # noqa: S101
-        places = {name: k for k, name in enumerate(self.corpus.file_names)}
-        return np.array([places.get(name, -1) for name in self.source.rows["file_name"].to_pylist()])
-
     @cached_property
     def _labelled_rows(self) -> tuple[Rows, np.ndarray, np.ndarray]:
         """Counts and labels of the labelled pictures that were read, and which of them each labelled row is."""
-        assert self.corpus is not None  # noqa: S101
         places = self._places[self._labelled]
         part = self.corpus[places[places >= 0]]
         number = np.where(places >= 0, np.cumsum(places >= 0) - 1, -1)
@@ -260,14 +222,14 @@ class PictureCollection(Collection):
 
     def split(self, number: int) -> LabelledSplit:
         """The split of this number, from 1 on."""
-        assert self.corpus is not None  # noqa: S101
         rows, Y, places = self._labelled_rows
-        part, validation, test = (found[found >= 0] for found in (places[own] for own in self._parts(number)))
+        readable = [places[numbers] for numbers in self._parts(number)]
+        part, validation, test = (numbers[numbers >= 0] for numbers in readable)
         train = np.concatenate([part, validation])
         first, then = np.split(np.arange(len(train)), [len(part)])
         unlabelled = None
         if self.n_unlabelled:
-            unlabelled = PretrainingRows(Rows.of(self.corpus)[self._kept], "unlabelled rows", self.seed)
+            unlabelled = PretrainingRows(Rows.of(self.corpus)[self._unlabelled], "unlabelled rows", self.seed)
         return LabelledSplit(
             number, self.seed + number - 1, rows[train], Y[train], rows[test], Y[test], first, then, rows[train],
             self.corpus.vocabulary.annotations, test, unlabelled,
@@ -275,30 +237,16 @@ class PictureCollection(Collection):
 
     def path(self, row: int) -> Path | None:
         """The picture of a row, if there are pictures."""
-        if not self.source.pictures or self.corpus is None:
-            return None
-        return self._pictures[row]
+        return self._pictures[row] if self.source.pictures else None
 
     @cached_property
     def _pictures(self) -> list[Path]:
-        assert self.corpus is not None  # noqa: S101
         places = self._places[self._labelled]
         return self.corpus[places[places >= 0]].paths
 
 
 def open_collection(source: Source, run: ExperimentRun) -> Collection:
-    """Words and labels of a source; the words of pictures are counted, and kept in the run's folder.
-
-    Parameters
-    ----------
-    source : Source
-    run : ExperimentRun
-        Its budget says how many pictures there is time for.
-
-    Returns
-    -------
-    Collection
-    """
+    """Words and labels of a source; words are counted in as many pictures as there is time for."""
     if not labelled_rows(source).any():
         raise ValueError(f"{source.folder} has no labels, so that there is nothing to measure")
     if not source.pictures and source.counts is None:
@@ -308,11 +256,11 @@ def open_collection(source: Source, run: ExperimentRun) -> Collection:
 
 def _within_budget(source: Source, run: ExperimentRun) -> Source:
     """Some of the pictures, by chance, if there is no time to count the words of all."""
-    with_labels, rng, kept = labelled_rows(source), np.random.RandomState(run.random_state), []
+    with_labels, rng, parts = labelled_rows(source), np.random.RandomState(run.random_state), []
     for name, rows in (("labelled", np.flatnonzero(with_labels)), ("unlabelled", np.flatnonzero(~with_labels))):
         n = run.budget.steps(f"{name} pictures", len(rows), _LEAST_PICTURES) if len(rows) else 0
-        kept.append(np.sort(rng.permutation(rows)[:n]))
-    rows = np.concatenate(kept)
+        parts.append(np.sort(rng.permutation(rows)[:n]))
+    rows = np.concatenate(parts)
     if len(rows) == len(source):
         return source
     fingerprint = hashlib.sha256(source.fingerprint.encode() + rows.astype("<i8").tobytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""What is compared on MIR Flickr: from a split to scores of its test rows."""
+"""The methods compared on MIR Flickr: from a split to scores of its test rows."""
 
 from __future__ import annotations
 
@@ -51,17 +51,9 @@ class LabelScores:
 
 @dataclass
 class LabelMethod:
-    """Something to compare.
+    """A method to compare: its scores for a split."""
 
-    Parameters
-    ----------
-    options : dict
-        Exact options of all that it learns.
-    work : callable
-        Returns `LabelScores` for a split.
-    """
-
-    options: dict[str, Any]
+    options: dict[str, Any]  # exact options of all that it learns
     work: Callable[[LabelledSplit], LabelScores]
 
 
@@ -124,7 +116,7 @@ class Linear:
 
 def _scores(classifier: OneVsRestClassifier, Z: Any) -> np.ndarray:
     """As decision_function, also for a class that no row, or every row, it learnt from has."""
-    return np.column_stack([np.ravel(own.decision_function(Z)) for own in classifier.estimators_])
+    return np.column_stack([np.ravel(estimator.decision_function(Z)) for estimator in classifier.estimators_])
 
 
 def frequencies() -> LabelMethod:
@@ -194,17 +186,10 @@ def docnade(max_iter: int, n_jobs: int) -> LabelMethod:
 
 
 class Pretraining:
-    """Models after several numbers of passes over rows without labels, all from one run that goes on.
+    """Models after several numbers of passes over rows without labels, all from one run that resumes.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the models are kept, and where a run that was stopped goes on from.
-    passes : sequence of int
-        After which a model is kept.
-    fingerprint : str
-        Of the data.
-    n_jobs : int, default=1
+    The models and the run's checkpoint lie in `folder`, named after the data's fingerprint; one is saved after each of
+    the numbers of `passes`.
     """
 
     def __init__(self, folder: Path, passes: Sequence[int], fingerprint: str, n_jobs: int = 1):
@@ -215,12 +200,12 @@ class Pretraining:
         digest = hashlib.sha256(json.dumps([self.fingerprint, documents.name, options]).encode()).hexdigest()[:12]
         home = self.folder / f"pretrained-{digest}"
         for n in [n for n in self.passes if n < passes] + [passes]:
-            found = _load(home / f"{n}-passes")
-            if found is None:
-                found = self._train(documents, n, home, options)
+            model = _load(home / f"{n}-passes")
+            if model is None:
+                model = self._train(documents, n, home, options)
         if passes >= self.passes[-1]:
             shutil.rmtree(home / "checkpoint", ignore_errors=True)
-        return found
+        return model
 
     def _train(self, documents: PretrainingRows, passes: int, home: Path, options: dict[str, Any]) -> DeepDocNADE:
         checkpoint = Checkpoint(home / "checkpoint", keep=1)
@@ -256,8 +241,6 @@ def network(
 
     Parameters
     ----------
-    layers : int
-    with_visual_words : bool
     max_iter : int
         Largest number of passes with labels.
     passes : int, default=0
@@ -266,11 +249,6 @@ def network(
         Needed for that.
     annotation_weight : float or "balanced", default="balanced"
         rho.
-    n_jobs : int, default=1
-
-    Returns
-    -------
-    LabelMethod
     """
     sizes = (LARGE if with_visual_words else SMALL,) * layers
     common = {"n_components": sizes, "annotation_weight": annotation_weight}
@@ -280,15 +258,16 @@ def network(
     linear = Linear(_HIDDEN_C, n_jobs=n_jobs)
 
     def work(split: LabelledSplit) -> LabelScores:
-        own = {"n_annotation_words": split.train.n_annotation_words, "random_state": split.seed}
+        of_split = {"n_annotation_words": split.train.n_annotation_words, "random_state": split.seed}
         init, seconds = None, 0.0
         if passes:
             assert pretraining is not None  # noqa: S101
             assert split.unlabelled is not None  # noqa: S101
-            init = pretraining.model(split.unlabelled, passes, **first | own | {"random_state": split.unlabelled.seed})
+            seed = {"random_state": split.unlabelled.seed}
+            init = pretraining.model(split.unlabelled, passes, **first | of_split | seed)
             seconds = init.history_["seconds"][-1]  # of all passes, those of earlier calls too
         begin = time.perf_counter()
-        outcome = _fine_tune(split, tuned | own | {"init": init, "n_jobs": n_jobs}, linear)
+        outcome = _fine_tune(split, tuned | of_split | {"init": init, "n_jobs": n_jobs}, linear)
         outcome.chosen["seconds"] = seconds + time.perf_counter() - begin
         return outcome
 

@@ -1,4 +1,4 @@
-"""What a model does with MIR Flickr's test rows, as people can look at it: where it fails, what it finds, its tags."""
+"""A model's failures, neighbours and generated tags on MIR Flickr's test rows, for figures."""
 
 from __future__ import annotations
 
@@ -31,23 +31,14 @@ _SHOWN_TAGS = 8
 
 
 def illustrate(model: Any, split: LabelledSplit, classes: Sequence[str]) -> dict[str, Any]:
-    """Failures, neighbours and generated tags of test rows, as numbers of the split's test rows and texts.
+    """Failures, neighbours and generated tags of a SupDeepDocNADE, as numbers of test rows and texts for JSON.
 
-    Parameters
-    ----------
-    model : SupDeepDocNADE
-    split : LabelledSplit
-    classes : sequence of str
-
-    Returns
-    -------
-    dict
-        For JSON; `draw` makes figures of it.
+    `draw` makes figures of them.
     """
     tags = tags_of(split)
     order = np.random.RandomState(split.seed).permutation(len(tags))
     queries = [int(row) for row in order if len(tags[row]) >= _LEAST_TAGS][:_QUERIES]
-    found: dict[str, Any] = {
+    examples: dict[str, Any] = {
         "tags": {},
         "failures": find_failures(model.predict_proba(split.test), split.Y_test, classes, tags),
         "neighbors": find_neighbors(model.transform(split.test), queries),
@@ -56,10 +47,10 @@ def illustrate(model: Any, split: LabelledSplit, classes: Sequence[str]) -> dict
     if split.test.n_visual and split.annotations:
         rows = order[:_GENERATED]
         p = tag_proba(model, split.test[rows].without_tags())
-        for row, own in zip(rows, p, strict=True):
-            generated = [name for name, _ in rank_tags(own, split.annotations, _GENERATED_TAGS)]
-            found["generated"].append([int(row), generated])
-    return found | {"tags": {str(row): tags[row] for row in sorted(_rows_of(found))}}
+        for row, row_p in zip(rows, p, strict=True):
+            generated = [name for name, _ in rank_tags(row_p, split.annotations, _GENERATED_TAGS)]
+            examples["generated"].append([int(row), generated])
+    return examples | {"tags": {str(row): tags[row] for row in sorted(_rows_of(examples))}}
 
 
 def tags_of(split: LabelledSplit) -> list[list[str]]:
@@ -73,45 +64,36 @@ def find_failures(
 ) -> list[dict[str, Any]]:
     """Examples of failures, by kinds that can be told without looking at pictures.
 
-    Parameters
-    ----------
-    p, Y : arrays of shape (n, n_classes)
-        How sure the model is of each class, and 1 where it is right.
-    classes : sequence of str
-    tags : sequence of n lists of str
-
-    Returns
-    -------
-    list of dicts
-        With "kind" and "items": (row, class, p), another class and another row each.
+    Each has a "kind" and "items" (row, class, p), of another row and another class each; p is how sure the model is of
+    each class, (n, n_classes), and Y is 1 where it is right.
 
     Examples
     --------
     >>> import numpy as np
     >>> from pictopic.paper.experiments.mirflickr_pictures import find_failures
     >>> p, Y = np.array([[0.9, 0.2], [0.8, 0.7]]), np.array([[0, 1], [1, 0]])
-    >>> for found in find_failures(p, Y, ["sea", "sky"], [["sea"], []]):
-    ...     print(found["kind"], found["items"])
+    >>> for failures in find_failures(p, Y, ["sea", "sky"], [["sea"], []]):
+    ...     print(failures["kind"], failures["items"])
     sure of a wrong class [[1, 'sky', 0.7]]
     misses a class [[0, 'sky', 0.2], [1, 'sea', 0.8]]
     a tag names a class that is not among the labels [[0, 'sea', 0.9]]
     misses a class of a row without tags [[1, 'sea', 0.8]]
     """
     right = Y != 0
-    named = np.array([[name.removesuffix("_r1") in own for name in classes] for own in tags])
-    untagged = np.array([not own for own in tags])[:, None]
+    named = np.array([[name.removesuffix("_r1") in row_tags for name in classes] for row_tags in tags])
+    untagged = np.array([not row_tags for row_tags in tags])[:, None]
     kinds = {
         "sure of a wrong class": (~right & ~named, -p),
         "misses a class": (right, p),
         "a tag names a class that is not among the labels": (~right & named, -p),
         "misses a class of a row without tags": (right & untagged, p),
     }
-    found = []
+    failures = []
     for kind, (where, badness) in kinds.items():
         items = [[row, classes[k], float(p[row, k])] for row, k in _first(where, badness)]
         if items:
-            found.append({"kind": kind, "items": items})
-    return found
+            failures.append({"kind": kind, "items": items})
+    return failures
 
 
 def _first(where: np.ndarray, badness: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -142,47 +124,35 @@ def find_neighbors(Z: np.ndarray, queries: Sequence[int]) -> list[list[int]]:
     if not queries:
         return []
     rows, _ = Index.build(Z, kind="exact").search(Z[queries], k=_FOUND, exclude=list(queries))
-    return [[query, *own[own >= 0].tolist()] for query, own in zip(queries, rows, strict=True)]
+    return [[query, *similar[similar >= 0].tolist()] for query, similar in zip(queries, rows, strict=True)]
 
 
-def _rows_of(found: dict[str, Any]) -> set[int]:
-    rows = {item[0] for kind in found["failures"] for item in kind["items"]}
-    rows |= {row for own in found["neighbors"] for row in own}
-    return rows | {row for row, _ in found["generated"]}
+def _rows_of(examples: dict[str, Any]) -> set[int]:
+    rows = {item[0] for kind in examples["failures"] for item in kind["items"]}
+    rows |= {row for similar in examples["neighbors"] for row in similar}
+    return rows | {row for row, _ in examples["generated"]}
 
 
-def draw(found: dict[str, Any], split: LabelledSplit, collection: Collection, folder: Path) -> list[Figure]:
-    """Draw what `illustrate` found; where there are no pictures, with their tags only.
-
-    Parameters
-    ----------
-    found : dict
-    split : LabelledSplit
-    collection : Collection
-    folder : Path
-
-    Returns
-    -------
-    list of Figure
-    """
+def draw(examples: dict[str, Any], split: LabelledSplit, collection: Collection, folder: Path) -> list[Figure]:
+    """Draw what `illustrate` returned; where there are no pictures, with their tags only."""
 
     def path(row: int) -> Path | None:
         return collection.path(int(split.test_rows[row]))
 
     def text(row: int) -> str:
-        return ", ".join(found["tags"][str(row)][:_SHOWN_TAGS]) or "no tags"
+        return ", ".join(examples["tags"][str(row)][:_SHOWN_TAGS]) or "no tags"
 
     figures = []
-    if found["failures"]:
+    if examples["failures"]:
         kinds = []
-        for own in found["failures"]:
-            items = [Captioned(path(row), f"{name}: {p:.3f} ({text(row)})") for row, name, p in own["items"]]
-            kinds.append(Failures(own["kind"], items))
+        for failures in examples["failures"]:
+            items = [Captioned(path(row), f"{name}: {p:.3f} ({text(row)})") for row, name, p in failures["items"]]
+            kinds.append(Failures(failures["kind"], items))
         figures.append(draw_failures(kinds, folder))
-    if found["neighbors"]:
-        captioned = [[Captioned(path(row), text(row)) for row in rows] for rows in found["neighbors"]]
+    if examples["neighbors"]:
+        captioned = [[Captioned(path(row), text(row)) for row in rows] for rows in examples["neighbors"]]
         figures.append(draw_neighbors([Neighbors(query, others) for query, *others in captioned], folder))
-    if found["generated"]:
-        made = [Generated(path(row), found["tags"][str(row)], tags) for row, tags in found["generated"]]
+    if examples["generated"]:
+        made = [Generated(path(row), examples["tags"][str(row)], tags) for row, tags in examples["generated"]]
         figures.append(draw_generated(made, folder))
     return figures

@@ -30,7 +30,7 @@ class Text(NamedTuple):
     lines: int = 3
 
 
-class Cell(NamedTuple):
+class Tile(NamedTuple):
     """A picture and what stands under it, or text alone; text in a grey box, in place of a picture, if `boxed`."""
 
     texts: Sequence[Text] = ()
@@ -39,22 +39,11 @@ class Cell(NamedTuple):
     left: bool = False  # instead of centred
 
 
-Row = Sequence[Cell] | Text  # a heading
+PageRow = Sequence[Tile] | Text  # a heading
 
 
-def captioned(source: PictureSource | None, texts: Sequence[Text], side: int = SIDE) -> Cell:
-    """A picture and what stands under it; in a grey box if the picture is None or cannot be read.
-
-    Parameters
-    ----------
-    source : path, bytes, PIL image, numpy array or None
-    texts : sequence of Text
-    side : int, default=320
-        Of the picture, the longest one, in pixels.
-
-    Returns
-    -------
-    Cell
+def captioned(source: PictureSource | None, texts: Sequence[Text], side: int = SIDE) -> Tile:
+    """A picture, its longest side `side` pixels, and the text below it; a grey box if there is no readable picture.
 
     Examples
     --------
@@ -70,32 +59,21 @@ def captioned(source: PictureSource | None, texts: Sequence[Text], side: int = S
     except PictureError:
         image = None
     if image is None:
-        return Cell(texts, boxed=True)
+        return Tile(texts, boxed=True)
     scale = side / max(image.size)
     size = (max(1, round(scale * image.width)), max(1, round(scale * image.height)))
-    return Cell(texts, image.resize(size, Image.Resampling.LANCZOS))
+    return Tile(texts, image.resize(size, Image.Resampling.LANCZOS))
 
 
-def compose(rows: Sequence[Row], widths: Sequence[int]) -> Image.Image:
-    """Put cells into rows and columns.
+def compose(rows: Sequence[PageRow], widths: Sequence[int]) -> Image.Image:
+    """Put cells into rows and into columns of some widths in pixels; text alone is a heading.
 
     Pictures of a row stand on one line; text never goes beyond its column.
 
-    Parameters
-    ----------
-    rows : sequence of sequences of Cell, or Text
-        Text alone is a heading.
-    widths : sequence of int
-        Of the columns, in pixels.
-
-    Returns
-    -------
-    PIL image
-
     Examples
     --------
-    >>> from pictopic.paper.experiments.page import Cell, Text, compose
-    >>> compose([Text("Scenes"), [Cell([Text("coast")]), Cell([Text("street")])]], [200, 200]).size
+    >>> from pictopic.paper.experiments.page import Tile, Text, compose
+    >>> compose([Text("Scenes"), [Tile([Text("coast")]), Tile([Text("street")])]], [200, 200]).size
     (476, 144)
     """
     laid_out = [_heading(row, sum(widths)) if isinstance(row, Text) else _Row(row, widths) for row in rows]
@@ -117,20 +95,7 @@ def write_png(page: Image.Image, path: Path) -> None:
 
 
 def wrap(text: str, width: float, lines: int, bold: bool = False) -> list[str]:
-    """Break text into lines; what does not fit is cut off with "…".
-
-    Parameters
-    ----------
-    text : str
-    width : float
-        In pixels.
-    lines : int
-        At most.
-    bold : bool, default=False
-
-    Returns
-    -------
-    list of str
+    """Break text into at most so many lines of a width in pixels; what does not fit is cut off with "…".
 
     Examples
     --------
@@ -138,17 +103,17 @@ def wrap(text: str, width: float, lines: int, bold: bool = False) -> list[str]:
     >>> wrap("sky, road, car, window, sidewalk", 150, lines=2)
     ['sky, road,', 'car…']
     """
-    found, line = [], ""
+    wrapped, line = [], ""
     for word in "".join(c if c.isprintable() else " " for c in text).split():
         longer = f"{line} {word}".lstrip()
         if line and _length(longer, bold) > width:
-            found.append(line)
+            wrapped.append(line)
             line = word
         else:
             line = longer
-    found += [line] if line else []
-    kept = found[:lines]
-    return [_cut(own, width, bold, k == lines - 1 and len(found) > lines) for k, own in enumerate(kept)]
+    wrapped += [line] if line else []
+    goes_on = len(wrapped) > lines
+    return [_cut(line, width, bold, k == lines - 1 and goes_on) for k, line in enumerate(wrapped[:lines])]
 
 
 def _cut(line: str, width: float, bold: bool, goes_on: bool) -> str:
@@ -164,7 +129,7 @@ def _cut(line: str, width: float, bold: bool, goes_on: bool) -> str:
 class _Row:
     """Cells side by side, with the places of everything."""
 
-    def __init__(self, cells: Sequence[Cell], widths: Sequence[int]):
+    def __init__(self, cells: Sequence[Tile], widths: Sequence[int]):
         self.cells, self.widths = cells, widths
         self.lines = [_lines(cell, width) for cell, width in zip(cells, widths, strict=False)]
         heights = [_LINE * len(lines) for lines in self.lines]
@@ -197,10 +162,10 @@ class _Row:
 
 
 def _heading(text: Text, width: int) -> _Row:
-    return _Row([Cell([text._replace(bold=True)], left=True)], [width])
+    return _Row([Tile([text._replace(bold=True)], left=True)], [width])
 
 
-def _lines(cell: Cell, width: int) -> list[tuple[str, Text]]:
+def _lines(cell: Tile, width: int) -> list[tuple[str, Text]]:
     room = width - 2 * _PADDING if cell.boxed else width
     return [(line, text) for text in cell.texts for line in wrap(text.text, room, text.lines, text.bold)]
 
@@ -242,10 +207,9 @@ def _font_file(letters: frozenset[str], bold: bool) -> str:
     if _has(usual, letters):
         return usual
     # "Last Resort" has all letters, but as boxes.
-    known = {
-        own.fname for own in font_manager.fontManager.ttflist if own.style == "normal" and "Last Resort" not in own.name
-    }
-    return next((file for file in sorted(known) if _has(file, letters)), usual)
+    fonts = (font for font in font_manager.fontManager.ttflist if font.style == "normal")
+    files = {font.fname for font in fonts if "Last Resort" not in font.name}
+    return next((file for file in sorted(files) if _has(file, letters)), usual)
 
 
 def _has(file: str, letters: frozenset[str]) -> bool:

@@ -42,9 +42,9 @@ def reproduce(
     random_state: int = 0,
     log: Callable[[str], None] | None = None,
 ) -> Results:
-    """ExperimentRun an experiment and write ``results.json``, ``results.md`` and the figures.
+    """Run an experiment and write ``results.json``, ``results.md`` and the figures.
 
-    What is done is kept in `out`, and taken up by the next run with the same options.  A run that is interrupted
+    What is done is kept in `out`, where the next run with the same options resumes.  A run that is interrupted
     (Ctrl-C) writes the results it has.
 
     Parameters
@@ -59,11 +59,7 @@ def reproduce(
         Processes; -1: one for each core.
     random_state : int, default=0
     log : callable, optional
-        Told in a line what is being done.
-
-    Returns
-    -------
-    Results
+        Called with a line on what is being done.
     """
     if name not in EXPERIMENTS:
         raise ValueError(f"there is no experiment {name!r}; there are {', '.join(EXPERIMENTS)}")

@@ -1,4 +1,4 @@
-"""What an experiment found: tables and curves, as they are written to ``results.json``."""
+"""Results of an experiment: tables and curves, as they are written to ``results.json``."""
 
 from __future__ import annotations
 
@@ -6,66 +6,39 @@ import json
 import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pictopic.files import write_text
 
+T = TypeVar("T")
 FILE = "results.json"
 _VERSION = 1
 
 
 @dataclass
 class Measure:
-    """A column of a table.
+    """A column of a table."""
 
-    Parameters
-    ----------
-    key : str
-        Its name in the rows' values.
-    title : str
-        What stands above the column.
-    percent : bool, default=False
-        Whether it is shown in per cent.
-    digits : int, default=2
-        Decimal places that are shown.
-    larger_is_better : bool, default=True
-    """
-
-    key: str
+    key: str  # its name in the rows' values
     title: str
-    percent: bool = False
-    digits: int = 2
+    percent: bool = False  # whether it is shown in per cent
+    digits: int = 2  # decimal places that are shown
     larger_is_better: bool = True
 
 
 @dataclass
 class Row:
-    """A method in a table.
-
-    Parameters
-    ----------
-    name : str
-    values : dict of lists
-        For each measure the figure of each split.
-    paper : dict, default={}
-        What was published, in the measure's own unit as it is shown (81.97 for a percentage).
-    seconds, peak_memory_mb : float or None
-        Wall time a split, and the most memory the process had while it ran.
-    note : str, default=""
-        What the reader should know about the method.
-    ours : bool, default=False
-        Whether it is a model of this package, not something to compare with.
-    """
+    """A method in a table."""
 
     name: str
-    values: dict[str, list[float]]
-    paper: dict[str, float] = field(default_factory=dict)
-    seconds: float | None = None
-    peak_memory_mb: float | None = None
-    note: str = ""
-    ours: bool = False
+    values: dict[str, list[float]]  # for each measure the figure of each split
+    paper: dict[str, float] = field(default_factory=dict)  # as published: 81.97 for a percentage
+    seconds: float | None = None  # wall time per split
+    peak_memory_mb: float | None = None  # of the process while it ran
+    note: str = ""  # what the reader should know about the method
+    ours: bool = False  # a model of this package, not something to compare with
 
 
 @dataclass
@@ -79,7 +52,7 @@ class Table:
 
 
 @dataclass
-class Series:
+class Line:
     """A line of a curve: for each x the values of the splits; `paper` are published values, in the same unit."""
 
     name: str
@@ -96,7 +69,7 @@ class Curve:
     caption: str
     x_title: str
     y_title: str
-    series: list[Series]
+    series: list[Line]
     percent: bool = False
     log_x: bool = False
 
@@ -111,7 +84,7 @@ class Figure:
 
 @dataclass
 class Results:
-    """Everything that a run of an experiment found.
+    """Everything that an experiment measured.
 
     Parameters
     ----------
@@ -162,23 +135,12 @@ class Results:
         version = content.pop("version", None)
         if version != _VERSION:
             raise ValueError(f"results of version {version!r} cannot be read, only of version {_VERSION}")
-        content["tables"] = [
-            Table(
-                **(
-                    table
-                    | {
-                        "measures": [Measure(**own) for own in table["measures"]],
-                        "rows": [Row(**own) for own in table["rows"]],
-                    }
-                )
-            )
+        tables = [
+            Table(**table | {"measures": _all(Measure, table["measures"]), "rows": _all(Row, table["rows"])})
             for table in content["tables"]
         ]
-        content["curves"] = [
-            Curve(**(curve | {"series": [Series(**own) for own in curve["series"]]})) for curve in content["curves"]
-        ]
-        content["figures"] = [Figure(**own) for own in content["figures"]]
-        return cls(**content)
+        curves = [Curve(**curve | {"series": _all(Line, curve["series"])}) for curve in content["curves"]]
+        return cls(**content | {"tables": tables, "curves": curves, "figures": _all(Figure, content["figures"])})
 
     def save(self, folder: Path) -> Path:
         """Write ``results.json``, whole or not at all."""
@@ -188,13 +150,7 @@ class Results:
 
     @classmethod
     def load(cls, path: Path) -> Results:
-        """Read a ``results.json``, or that of a folder.
-
-        Raises
-        ------
-        ValueError
-            If it is missing or is none.
-        """
+        """Read a ``results.json``, or that of a folder."""
         path = path / FILE if path.is_dir() else path
         try:
             return cls.from_dict(json.loads(path.read_text(encoding="utf-8")))
@@ -202,6 +158,10 @@ class Results:
             raise ValueError(f"{path} is missing: `pictopic reproduce` writes it") from None
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ValueError(f"{path} is no results file: {error}") from None
+
+
+def _all(kind: type[T], items: list[dict[str, Any]]) -> list[T]:
+    return [kind(**item) for item in items]
 
 
 def plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How an experiment runs: in parts that are kept, within a budget of time."""
+"""How an experiment runs: in parts that are saved, within a budget of time."""
 
 from __future__ import annotations
 
@@ -31,12 +31,7 @@ _CLEAR_REFS = Path("/proc/self/clear_refs")
 class Budget:
     """Time given to an experiment, and what of it can be done in that time.
 
-    Parameters
-    ----------
-    minutes : float or None
-        None: as long as it takes.
-    full_minutes : float
-        About how long the whole experiment takes.
+    With ``minutes=None`` it may take as long as it takes, which is about `full_minutes`.
 
     Examples
     --------
@@ -86,8 +81,8 @@ class Budget:
         n = min(len(values), max(1, round(self._each * len(values))))
         chosen = np.linspace(len(values) - 1, 0, n).round().astype(int)[::-1] if n > 1 else [len(values) - 1]
         if n < len(values):
-            kept = [values[i] for i in chosen]
-            self._notes[name] = f"{name}: {', '.join(map(str, kept))} instead of {', '.join(map(str, values))}"
+            tried = ", ".join(str(values[i]) for i in chosen)
+            self._notes[name] = f"{name}: {tried} instead of {', '.join(map(str, values))}"
         return [values[i] for i in chosen]
 
 
@@ -107,31 +102,18 @@ def largest_peak(cells: Sequence[Cell]) -> float | None:
 
 
 class Task(NamedTuple):
-    """A part of an experiment that can be done in another process.
+    """A part of an experiment that can be done in another process."""
 
-    Parameters
-    ----------
-    key : str
-        Its name, unique in the experiment.
-    work : callable
-        A function of a module; returns a dict that can be written as JSON.
-    options : dict
-        Passed to it: all that the figures depend on.
-    context : dict
-        Passed to it as well, but figures do not depend on it: where files are on this machine.
-    """
-
-    key: str
-    work: Callable[..., dict[str, Any]]
-    options: dict[str, Any]
-    context: dict[str, Any]
+    key: str  # its name, unique in the experiment
+    work: Callable[..., dict[str, Any]]  # a function of a module, called with options and context; returns plain JSON
+    options: dict[str, Any]  # all that the figures depend on
+    context: dict[str, Any]  # what they do not depend on: where files are on this machine
 
 
 class ExperimentRun:
     """An experiment under way, in a folder of its own.
 
-    Parts ("cells") are written down as they are done; a run that was stopped takes them up, unless their options have
-    changed.
+    Parts ("cells") are written as they are done; a run that was stopped reads them, unless their options have changed.
 
     Parameters
     ----------
@@ -141,7 +123,7 @@ class ExperimentRun:
     n_jobs : int, default=1
         Threads and processes.
     log : callable, optional
-        Told in a line what is being done.
+        Called with a line on what is being done.
 
     Examples
     --------
@@ -156,14 +138,9 @@ class ExperimentRun:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        budget: Budget,
-        *,
-        random_state: int = 0,
-        n_jobs: int = 1,
+        self, folder: Path, budget: Budget, *, random_state: int = 0, n_jobs: int = 1,
         log: Callable[[str], None] | None = None,
-    ):
+    ):  # fmt: skip
         self.folder, self.budget, self.random_state, self.n_jobs = folder, budget, random_state, n_jobs
         self.log = log or (lambda line: None)
         self.left_out: list[str] = []
@@ -171,7 +148,7 @@ class ExperimentRun:
         self.done: dict[str, Cell] = {}
 
     def cell(self, key: str, work: Callable[[], dict[str, Any]], **options: Any) -> Cell | None:
-        """The figures of one part: read, if it is done, otherwise worked out.
+        """The figures of one part: read if it is done, otherwise computed; None if there is no time left.
 
         Parameters
         ----------
@@ -181,31 +158,18 @@ class ExperimentRun:
             Returns a dict that can be written as JSON.
         **options
             All that the figures depend on.  Other options make another part.
-
-        Returns
-        -------
-        Cell or None
-            None: there was no time left.
         """
         path = self._path(key, options)
-        found = _read_cell(path)
-        if found is None and not self.budget.over:
+        cell = _read_cell(path)
+        if cell is None and not self.budget.over:
             self.log(key)
-            found = _work_out(path, key, work, options)
-        return self._note(key, options, found)
+            cell = _compute(path, key, work, options)
+        return self._note(key, options, cell)
 
     def cells(self, tasks: Sequence[Task]) -> list[Cell | None]:
-        """The figures of several parts, worked out in `n_jobs` processes, one thread each.
+        """The figures of several parts, the most important first, computed in `n_jobs` processes with one thread each.
 
-        Parameters
-        ----------
-        tasks : sequence of Task
-            The most important ones first.
-
-        Returns
-        -------
-        list of Cell or None
-            In the same order; None: there was no time left.
+        None stands for those for which there is no time left.
         """
         paths = [self._path(task.key, task.options) for task in tasks]
         missing = [i for i, path in enumerate(paths) if _read_cell(path) is None]
@@ -236,20 +200,9 @@ class ExperimentRun:
         return cell
 
     def corpus(self, name: str, source: Any, codebook: Codebook | None = None, **options: Any) -> Corpus:
-        """The corpus of a split: opened, if it is built, otherwise built (or its building gone on with).
+        """The corpus of a split: opened if it is built, otherwise built, or its build resumed.
 
-        Parameters
-        ----------
-        name : str
-        source : Source
-        codebook : Codebook, optional
-            What the same options would learn, if it is known already.
-        **options
-            Of `Corpus.build`.
-
-        Returns
-        -------
-        Corpus
+        `codebook` is what the same options of `Corpus.build` would learn, if it is known already.
         """
         folder = self._corpus_folder(name, source, options)
         if self.is_built(name, source, **options):
@@ -270,12 +223,12 @@ class ExperimentRun:
     @property
     def notes(self) -> list[str]:
         """What was scaled down or left out."""
-        found = []
+        notes = []
         if self.budget.share < 1:
-            found.append("; ".join([f"Scaled down to {self.budget.minutes:g} minutes", *self.budget.notes]) + ".")
+            notes.append("; ".join([f"Scaled down to {self.budget.minutes:g} minutes", *self.budget.notes]) + ".")
         if self.left_out:
-            found.append(f"No time was left for: {'; '.join(_together(self.left_out))}.")
-        return found
+            notes.append(f"No time was left for: {'; '.join(_together(self.left_out))}.")
+        return notes
 
     @property
     def seconds(self) -> float:
@@ -285,11 +238,11 @@ class ExperimentRun:
 
 def _together(keys: Sequence[str]) -> list[str]:
     """Names of parts, those of several splits in one."""
-    found: dict[str, list[str]] = {}
+    splits_of: dict[str, list[str]] = {}
     for key in keys:
         name, _, split = key.partition(", split ")
-        found.setdefault(name, []).append(split)
-    return [f"{name} (split {', '.join(splits)})" if splits[0] else name for name, splits in found.items()]
+        splits_of.setdefault(name, []).append(split)
+    return [f"{name} (split {', '.join(splits)})" if splits[0] else name for name, splits in splits_of.items()]
 
 
 def versions() -> dict[str, str]:
@@ -302,17 +255,17 @@ def _is_over(end: float | None) -> bool:
 
 
 def _do(path: Path, task: Task, end: float | None, log: Callable[[str], None] | None = None) -> str:
-    """Work out a part that can be done in another process; its name, or nothing if there was no time."""
+    """Compute a part, perhaps in another process; returns its name, or nothing if there is no time."""
     if _is_over(end):
         return ""
     if log:
         log(task.key)
     with threadpool_limits(1):
-        _work_out(path, task.key, lambda: task.work(**task.options, **task.context), task.options)
+        _compute(path, task.key, lambda: task.work(**task.options, **task.context), task.options)
     return task.key
 
 
-def _work_out(path: Path, key: str, work: Callable[[], dict[str, Any]], options: dict[str, Any]) -> Cell:
+def _compute(path: Path, key: str, work: Callable[[], dict[str, Any]], options: dict[str, Any]) -> Cell:
     _forget_peak()
     begin = time.perf_counter()
     values = work()
@@ -331,8 +284,8 @@ def _forget_peak() -> None:
 
 def _peak_memory_mb() -> float | None:
     status = Path("/proc/self/status")
-    if status.is_file() and (found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text())):
-        return int(found[1]) / (1 << 10)
+    if status.is_file() and (peak := re.search(r"VmHWM:\s+(\d+) kB", status.read_text())):
+        return int(peak[1]) / (1 << 10)
     try:
         import resource
     except ImportError:  # Windows
@@ -344,7 +297,7 @@ def _read_cell(path: Path) -> Cell | None:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return Cell(content["key"], content["values"], content["seconds"], content["peak_memory_mb"])
-    except (FileNotFoundError, ValueError, KeyError, TypeError):  # missing, or damaged: worked out again
+    except (FileNotFoundError, ValueError, KeyError, TypeError):  # missing, or damaged: computed again
         return None
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.sources.listing import Source
 from pictopic.paper.datasets import read_labelme, read_splits, read_uiuc_sports
 from pictopic.paper.experiments import scenes_methods as methods
 from pictopic.paper.experiments.figures import draw_curve
-from pictopic.paper.experiments.results import Curve, Measure, Results, Row, Series, Table
+from pictopic.paper.experiments.pictures import Association, Prediction, draw_associations, draw_predictions
+from pictopic.paper.experiments.results import Curve, Figure, Line, Measure, Results, Row, Table
 from pictopic.paper.experiments.run import Cell, ExperimentRun, Task, largest_peak, versions
-from pictopic.paper.experiments.scenes_pictures import draw_examples
+from pictopic.tasks.exports import cut_patch
 from pictopic.words.global_features import n_features
 
 TITLES = {"labelme": "LabelMe: eight kinds of scenes", "uiuc-sports": "UIUC-Sports: eight kinds of sport"}
@@ -31,6 +34,8 @@ PASSES = 200
 WEIGHTS = (1.0, 10.0, 100.0)  # of the words, lambda times the mean number of words
 ONE_LAYER = {"topics": 512, "passes": 300, "patience": 30}
 FEATURES = ("gist", "mpeg7")
+_IN_A_ROW = 4  # pictures that are rightly, and that are wrongly classified
+_PATCHES = 16
 
 _PAPER = {
     "labelme": {
@@ -74,39 +79,16 @@ _TITLES_OF_VARIANTS = {
     "SupDocNADE": "λ chosen, 2 x 2 regions", "SupDocNADE, λ = 0": "λ = 0", "SupDocNADE, λ = 1": "λ = 1",
     "SupDocNADE, 1 x 1": "λ chosen, 1 x 1 region",
 }  # fmt: skip
-_Lines = dict[str, dict[int, list[Cell | None]]]  # by name and number of topics, one cell a split
+_Lines = dict[str, dict[int, list[Cell | None]]]  # by name and number of topics, one cell per split
 
 
 def run(data: Path, run: ExperimentRun, dataset: str = "labelme") -> Results:
-    """Work out the tables and figures of section 6.1.
-
-    Parameters
-    ----------
-    data : Path
-        Folder of the data set, or of several.
-    run : ExperimentRun
-    dataset : {"labelme", "uiuc-sports"}
-
-    Returns
-    -------
-    Results
-    """
+    """Tables and figures of section 6.1, on a data set in a folder that may hold several."""
     return _Experiment(data, run, dataset).results()
 
 
 def random_split(labels: Sequence[str], per_class: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw the pictures of a split, and which half of each class is learnt from.
-
-    Parameters
-    ----------
-    labels : sequence of str
-    per_class : int or None
-        How many pictures of each class are drawn; None: all.
-    seed : int
-
-    Returns
-    -------
-    train, test : arrays of row numbers
+    """Draw `per_class` pictures of each class (None: all), and split each class in halves; rows of train and test.
 
     Examples
     --------
@@ -132,7 +114,7 @@ class _Experiment:
         self.data, self.run, self.dataset = data, run, dataset
         self.source: Source = (read_labelme if dataset == "labelme" else read_uiuc_sports)(data)
         self.names = self.source.rows["file_name"].to_pylist()
-        self.labels = [own[0] if own else "" for own in self.source.rows["labels"].to_pylist()]
+        self.labels = [labels[0] if labels else "" for labels in self.source.rows["labels"].to_pylist()]
         self.has_tags = any(self.source.rows["tags"].to_pylist())
         self.has_semantic = find_spec("efficientnet_lite_pytorch") is not None
         self.passes = run.budget.steps("passes of DocNADE and SupDocNADE", PASSES, least=2)
@@ -147,7 +129,7 @@ class _Experiment:
         """Rows to learn from and to test on: those that come with the data, or drawn at random."""
         known = read_splits(self.data, self.source)
         if known is not None:
-            return [(np.flatnonzero(own), np.flatnonzero(~own)) for own in known]
+            return [(np.flatnonzero(is_train), np.flatnonzero(~is_train)) for is_train in known]
         seeds = range(self.run.random_state, self.run.random_state + N_SPLITS)
         return [random_split(self.labels, PER_CLASS[self.dataset], seed) for seed in seeds]
 
@@ -191,7 +173,7 @@ class _Experiment:
             "corpus": str(corpus.folder), "pictures": str(self.source.folder),
             "train": [self.names[i] for i in self.splits[split][0]],
         }  # fmt: skip
-        return Task(f"{name}, split {split + 1}", work, depends, {"split": where})
+        return Task(f"{name}, split {split + 1}", work, depends, {"place": where})
 
     # ---- parts -----------------------------------------------------------------------------------------------------
 
@@ -213,23 +195,22 @@ class _Experiment:
             results.figures += draw_curve(curve, self.run.folder)
         first = lines["SupDocNADE"][max(self.topics)][0]
         if first is not None:
-            results.figures += draw_examples(first.values, self.corpus(0, "words"), self.run.folder)
+            results.figures += _draw_examples(first.values, self.corpus(0, "words"), self.run.folder)
         return results
 
     def _comparison(self, kind: str) -> dict[str, list[Cell | None]]:
-        """Cells of the methods that look at words, or at global features too: for each method, one a split."""
-        wanted = [
-            (name, work, options) for name, (of_kind, work, options) in self._methods().items() if of_kind == kind
-        ]
+        """Cells of the methods that look at words, or at global features too: for each method, one per split."""
+        chosen = [(name, work, options) for name, (looks_at, work, options) in self._methods().items()
+                  if looks_at == kind]  # fmt: skip
         if self.run.budget.over and not all(self._is_built(k, kind) for k in self.numbers):
-            self.run.left_out += [name for name, *_ in wanted]
-            return {name: [] for name, *_ in wanted}
-        tasks = [self._task(name, k, work, kind, **options) for k in self.numbers for name, work, options in wanted]
+            self.run.left_out += [name for name, *_ in chosen]
+            return {name: [] for name, *_ in chosen}
+        tasks = [self._task(name, k, work, kind, **options) for k in self.numbers for name, work, options in chosen]
         cells = self.run.cells(tasks)
-        return {name: cells[i :: len(wanted)] for i, (name, *_) in enumerate(wanted)}
+        return {name: cells[i :: len(chosen)] for i, (name, *_) in enumerate(chosen)}
 
     def _methods(self) -> dict[str, tuple[str, Callable, dict[str, Any]]]:
-        """By name: what it looks at, the function that works it out, and its options."""
+        """By name: what a method looks at, its function, and its options."""
         return {
             "most frequent": ("words", methods.most_frequent, {}),
             "SPM": ("words", methods.spatial_pyramid, {}),
@@ -256,14 +237,14 @@ class _Experiment:
         self.weight = [middle if cell is None else cell.values["weight"] for cell in self.run.cells(tasks)]
 
     def _lines(self, names: Sequence[str] = ("DocNADE", "SupDocNADE"), all_topics: bool = False) -> _Lines:
-        """Cells of the paper's models by name and number of topics, one a split."""
+        """Cells of the paper's models by name and number of topics, one per split."""
         numbers_of_topics = self.topics if all_topics else [max(self.topics)]
         keys = [(k, name, n) for k in self.numbers for n in numbers_of_topics[::-1] for name in names]
         cells = self.run.cells([self._line_task(*key) for key in keys])
-        found: _Lines = {name: {n: [] for n in numbers_of_topics} for name in names}
+        lines: _Lines = {name: {n: [] for n in numbers_of_topics} for name in names}
         for (_, name, n), cell in zip(keys, cells, strict=True):
-            found[name][n].append(cell)
-        return found
+            lines[name][n].append(cell)
+        return lines
 
     def _line_task(self, split: int, name: str, topics: int) -> Task:
         key = f"{name}, {topics} topics"
@@ -291,7 +272,7 @@ class _Experiment:
         for title, points in lines.items():
             values = {n: [cell.values["accuracy"] for cell in cells if cell] for n, cells in points.items()}
             known = [n for n in values if values[n]]
-            series.append(Series(title, [float(n) for n in known], [values[n] for n in known]))
+            series.append(Line(title, [float(n) for n in known], [values[n] for n in known]))
         return Curve(name, caption, "topics", "accuracy", series, percent=True)
 
     # ---- what is written down --------------------------------------------------------------------------------------
@@ -310,7 +291,7 @@ class _Experiment:
         keys = [measure.key for measure in self._measures()]
         values = {key: [cell.values[key] for cell in done if key in cell.values] for key in keys}
         return Row(
-            name, {key: own for key, own in values.items() if own}, self._published(paper),
+            name, {key: figures for key, figures in values.items() if figures}, self._published(paper),
             float(np.mean([cell.seconds for cell in done])) if done else None,
             largest_peak(done), _NOTES.get(name, ""), name in _OURS,
         )  # fmt: skip
@@ -333,12 +314,53 @@ class _Experiment:
         }  # fmt: skip
 
     def _remarks(self) -> list[str]:
-        found = [] if self.has_tags else ["The data has no tags: classes only."]
+        remarks = [] if self.has_tags else ["The data has no tags: classes only."]
         if not self.has_semantic:
-            found.append("Semantic features were left out: pip install 'pictopic[semantic]' adds them.")
+            remarks.append("Semantic features were left out: pip install 'pictopic[semantic]' adds them.")
         chosen = ", ".join(f"{weight:g}" for weight in self.weight)
-        return [*found, f"Weight of the words (λ times the mean number of words) chosen for the splits: {chosen}."]
+        return [*remarks, f"Weight of the words (λ times the mean number of words) chosen for the splits: {chosen}."]
 
 
 def _sizes(kinds: Sequence[str]) -> list[int]:
     return [n_features((kind,)) for kind in kinds]
+
+
+# ---- pictures --------------------------------------------------------------------------------------------------------
+
+
+def _draw_examples(values: dict[str, Any], corpus: Corpus, folder: Path) -> list[Figure]:
+    """Draw what SupDocNADE predicts for the test pictures of a split; `values` are its figures, with examples."""
+    paths = dict(zip(corpus.file_names, corpus.paths, strict=True))
+    right: list[Prediction] = []
+    wrong: list[Prediction] = []
+    for item in _spread(values["predictions"]):
+        prediction = Prediction(
+            paths[item["file_name"]], item["predicted"], item["true"], item["tags"], item["true_tags"]
+        )  # fmt: skip
+        (right if item["predicted"] == item["true"] else wrong).append(prediction)
+    classes = [
+        Association(name, [_patches(corpus, word, paths) for word in goes_with["visual_words"]], goes_with["tags"])
+        for name, goes_with in values["associations"].items()
+    ]
+    return [draw_predictions(right[:_IN_A_ROW], wrong[:_IN_A_ROW], folder), draw_associations(classes, folder)]
+
+
+def _spread(predictions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One picture of each class after the other, so that the first few show several classes."""
+    turns: Counter[tuple[str, bool]] = Counter()
+    keyed = []
+    for item in predictions:
+        kind = item["true"], item["predicted"] == item["true"]
+        keyed.append((turns[kind], item))
+        turns[kind] += 1
+    return [item for _, item in sorted(keyed, key=lambda pair: pair[0])]
+
+
+def _patches(corpus: Corpus, word: int, paths: dict[str, Path]) -> list[Image.Image | None]:
+    if corpus.codebook is None or corpus.options is None:
+        return []
+    side = corpus.options.max_side
+    return [
+        cut_patch(patch, paths[patch.file_name], side) if patch.file_name in paths else None
+        for patch in corpus.codebook.examples[word][:_PATCHES]
+    ]

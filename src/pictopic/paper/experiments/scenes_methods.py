@@ -1,7 +1,7 @@
 """What is learnt from one split of a collection of scenes: every method of the table, as a part of an experiment.
 
-Each function takes its options (which the figures depend on) and where a `CorpusSplit` lies, and returns figures.  Test
-pictures come without tags.
+Each function takes a `CorpusSplit` and its options, which the figures depend on, and returns figures.  Test pictures
+come without tags.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.svm import SVC
 
+from pictopic.corpus.rows import Rows
 from pictopic.models.deep import SupDeepDocNADE
 from pictopic.models.docnade import DocNADE, SupDocNADE
 from pictopic.paper.baselines import (
@@ -28,29 +28,31 @@ from pictopic.paper.baselines import (
     SupervisedLDA,
 )
 from pictopic.paper.baselines.base import fit_best, root_shares
-from pictopic.paper.experiments.split import CorpusSplit
+from pictopic.paper.experiments.split import TOP, CorpusSplit, best_tags, on_split
 from pictopic.picture_model import PictureModel
 from pictopic.tasks.metrics import accuracy, f_measure_at_k
 from pictopic.tasks.topics import class_words
 
-TOP = 5  # tags a picture
+PAPER: dict[str, Any] = {
+    "output": "tree", "activation": "relu", "solver": "sgd", "batch_size": 1, "dropout": 0.0,
+    "validation_fraction": None, "n_jobs": 1,
+}  # fmt: skip
 _CS, _GAMMAS = (1, 3, 10, 30, 100), (0.3, 1, 3, 10)
 _VALIDATION = 0.2  # of the training half, to choose by
 
 
-def validation_rows(own: CorpusSplit) -> tuple[np.ndarray, np.ndarray]:
+def validation_rows(split: CorpusSplit) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the training rows to learn from, and of those to choose by."""
-    first, second = train_test_split(np.arange(len(own.y)), test_size=_VALIDATION, stratify=own.y, random_state=0)
+    first, second = train_test_split(np.arange(len(split.y)), test_size=_VALIDATION, stratify=split.y, random_state=0)
     return np.sort(first), np.sort(second)
 
 
-def figures(own: CorpusSplit, predicted: np.ndarray, tags: np.ndarray | None = None) -> dict[str, Any]:
+def figures(split: CorpusSplit, predicted: np.ndarray, tags: np.ndarray | None = None) -> dict[str, Any]:
     """Accuracy, and the F-measure of the five best tags, where there are tags."""
-    found = {"accuracy": accuracy(own.y_test, predicted.astype(str))}
-    if own.n_tags and tags is not None:
-        true = [np.flatnonzero(row) for row in own.Y_test]
-        found["f_measure"] = f_measure_at_k(true, np.argsort(-tags, axis=1, kind="stable")[:, :TOP], TOP)
-    return found
+    values = {"accuracy": accuracy(split.y_test, predicted.astype(str))}
+    if split.n_tags and tags is not None:
+        values["f_measure"] = f_measure_at_k([np.flatnonzero(row) for row in split.Y_test], best_tags(tags), TOP)
+    return values
 
 
 def svm_on_topics(Z: np.ndarray, y: np.ndarray) -> Any:
@@ -59,90 +61,79 @@ def svm_on_topics(Z: np.ndarray, y: np.ndarray) -> Any:
     return fit_best(svm, {"svc__C": _CS, "svc__gamma": _GAMMAS}, Z, y, 5, 0)[0]
 
 
-def next_tags(model: Any, X: sparse.csr_array, n_tags: int) -> np.ndarray | None:
-    """p(next word) of the tags."""
-    return model.next_word_proba(X, columns=np.arange(X.shape[1] - n_tags, X.shape[1])) if n_tags else None
-
-
 # ---- baselines -------------------------------------------------------------------------------------------------------
 
 
-def most_frequent(split: dict[str, Any], **options: Any) -> dict[str, Any]:
+@on_split
+def most_frequent(split: CorpusSplit, **options: Any) -> dict[str, Any]:
     """The most frequent class and tags."""
-    own = CorpusSplit(**split)
     tags = None
-    if own.n_tags:
-        tags = MostFrequent().fit(own.X, own.Y).decision_function(own.X_test)
-    return figures(own, MostFrequent().fit(own.X, own.y).predict(own.X_test), tags)
+    if split.n_tags:
+        tags = MostFrequent().fit(split.X, split.Y).decision_function(split.X_test)
+    return figures(split, MostFrequent().fit(split.X, split.y).predict(split.X_test), tags)
 
 
-def histogram_svm(split: dict[str, Any], **options: Any) -> dict[str, Any]:
+@on_split
+def histogram_svm(split: CorpusSplit, **options: Any) -> dict[str, Any]:
     """RBF SVM on square-rooted histograms."""
-    own = CorpusSplit(**split)
-    model = HistogramSVM(n_annotation_words=own.n_tags).fit(own.X, own.y)
-    return figures(own, model.predict(own.X_test)) | {"chosen": model.best_params_}
+    model = HistogramSVM(n_annotation_words=split.n_tags).fit(split.X, split.y)
+    return figures(split, model.predict(split.X_test)) | {"chosen": model.best_params_}
 
 
-def spatial_pyramid(split: dict[str, Any], **options: Any) -> dict[str, Any]:
+@on_split
+def spatial_pyramid(split: CorpusSplit, **options: Any) -> dict[str, Any]:
     """SPM: intersection-kernel SVM, and the tags of neighbours."""
-    own = CorpusSplit(**split)
-    shape = {"n_regions": own.n_regions, "n_annotation_words": own.n_tags}
-    model = SpatialPyramidClassifier(**shape).fit(own.X, own.y)
-    tags = SpatialPyramidAnnotator(**shape).fit(own.X).decision_function(own.X_test) if own.n_tags else None
-    return figures(own, model.predict(own.X_test), tags) | {"chosen": model.best_params_}
+    shape = {"n_regions": split.n_regions, "n_annotation_words": split.n_tags}
+    model = SpatialPyramidClassifier(**shape).fit(split.X, split.y)
+    tags = SpatialPyramidAnnotator(**shape).fit(split.X).decision_function(split.X_test) if split.n_tags else None
+    return figures(split, model.predict(split.X_test), tags) | {"chosen": model.best_params_}
 
 
-def feature_svm(split: dict[str, Any], **options: Any) -> dict[str, Any]:
+@on_split
+def feature_svm(split: CorpusSplit, **options: Any) -> dict[str, Any]:
     """SVM on the mean of the kernels of histograms and of global features."""
-    own = CorpusSplit(**split)
-    sizes = [own.train.vocabulary.n_pairs, *options["sizes"]]
+    sizes = [split.n_pairs, *options["sizes"]]
     rows = []
-    for corpus, X in ((own.train, own.X), (own.test, own.X_test)):
+    for corpus, X in ((split.train, split.X), (split.test, split.X_test)):
         rows.append(np.hstack([root_shares(X[:, : sizes[0]]), np.asarray(corpus.global_features)]))
-    model = AverageKernelSVM(blocks=sizes).fit(rows[0], own.y)
-    return figures(own, model.predict(rows[1])) | {"chosen": model.best_params_}
+    model = AverageKernelSVM(blocks=sizes).fit(rows[0], split.y)
+    return figures(split, model.predict(rows[1])) | {"chosen": model.best_params_}
 
 
-def lda_svm(split: dict[str, Any], *, topics: int, **options: Any) -> dict[str, Any]:
+@on_split
+def lda_svm(split: CorpusSplit, *, topics: int, **options: Any) -> dict[str, Any]:
     """LDA's topics and an SVM."""
-    own = CorpusSplit(**split)
-    model = LDAClassifier(n_components=topics, n_annotation_words=own.n_tags, random_state=options["seed"])
-    return figures(own, model.fit(own.X, own.y).predict(own.X_test))
+    model = LDAClassifier(n_components=topics, n_annotation_words=split.n_tags, random_state=options["seed"])
+    return figures(split, model.fit(split.X, split.y).predict(split.X_test))
 
 
-def slda(split: dict[str, Any], *, topics: int, **options: Any) -> dict[str, Any]:
+@on_split
+def slda(split: CorpusSplit, *, topics: int, **options: Any) -> dict[str, Any]:
     """Supervised LDA."""
-    own = CorpusSplit(**split)
-    model = SupervisedLDA(n_components=topics, n_annotation_words=own.n_tags, random_state=options["seed"])
-    model.fit(own.X, own.y)
-    return figures(own, model.predict(own.X_test), model.tag_scores(own.X_test) if own.n_tags else None)
+    model = SupervisedLDA(n_components=topics, n_annotation_words=split.n_tags, random_state=options["seed"])
+    model.fit(split.X, split.y)
+    return figures(split, model.predict(split.X_test), model.tag_scores(split.X_test) if split.n_tags else None)
 
 
 # ---- the paper's models ----------------------------------------------------------------------------------------------
 
 
-def docnade(split: dict[str, Any], *, topics: int, passes: int, regions: str, **options: Any) -> dict[str, Any]:
-    """DocNADE as in the paper: tree, relu, SGD a document at a time; then an SVM on its topics."""
-    own = CorpusSplit(**split, regions=regions)
+@on_split
+def docnade(split: CorpusSplit, *, topics: int, passes: int, **options: Any) -> dict[str, Any]:
+    """DocNADE as in the paper: tree, relu, SGD on one document at a time; then an SVM on its topics."""
     model = DocNADE(
-        n_components=topics, n_annotation_words=own.n_tags, max_iter=passes, learning_rate=options["learning_rate"],
+        n_components=topics, n_annotation_words=split.n_tags, max_iter=passes, learning_rate=options["learning_rate"],
         random_state=options["seed"], **PAPER,
-    ).fit(own.X)  # fmt: skip
-    predicted = svm_on_topics(model.transform(own.X_without_tags), own.y).predict(model.transform(own.X_test))
-    return figures(own, predicted, next_tags(model, own.X_test, own.n_tags))
+    ).fit(split.X)  # fmt: skip
+    predicted = svm_on_topics(model.transform(split.X_without_tags), split.y).predict(model.transform(split.X_test))
+    return figures(split, predicted, split.next_tags(model, split.X_test))
 
 
-PAPER: dict[str, Any] = {
-    "output": "tree", "activation": "relu", "solver": "sgd", "batch_size": 1, "dropout": 0.0,
-    "validation_fraction": None, "n_jobs": 1,
-}  # fmt: skip
-
-
-def _supdocnade(own: CorpusSplit, rows: np.ndarray, weight: float, topics: int, passes: int, seed: int) -> SupDocNADE:
+def _supdocnade(split: CorpusSplit, rows: np.ndarray, weight: float, topics: int, passes: int, seed: int) -> SupDocNADE:
     return SupDocNADE(
-        n_components=topics, n_annotation_words=own.n_tags, max_iter=passes, generative_weight=weight,
+        n_components=topics, n_annotation_words=split.n_tags, max_iter=passes, generative_weight=weight,
         learning_rate=learning_rate(weight), random_state=seed, **PAPER,
-    ).fit(own.X[rows], own.y[rows])  # fmt: skip
+    ).fit(split.X[rows], split.y[rows])  # fmt: skip
 
 
 def learning_rate(generative_weight: float, for_words: float = 0.01, for_classes: float = 0.001) -> float:
@@ -157,116 +148,99 @@ def learning_rate(generative_weight: float, for_words: float = 0.01, for_classes
     return min(for_classes, for_words / generative_weight) if generative_weight else for_classes
 
 
+@on_split
 def weigh_words(
-    split: dict[str, Any], *, weights: Sequence[float], topics: int, passes: int, regions: str, **options: Any
+    split: CorpusSplit, *, weights: Sequence[float], topics: int, passes: int, **options: Any
 ) -> dict[str, Any]:
     """Accuracy on a fifth of the training pictures for each weight of the words (lambda)."""
-    own = CorpusSplit(**split, regions=regions)
-    first, second = validation_rows(own)
+    first, second = validation_rows(split)
     scores = []
     for weight in weights:
-        model = _supdocnade(own, first, weight, topics, passes, options["seed"])
-        Z = model.transform(own.X_without_tags)
-        scores.append(float(svm_on_topics(Z[first], own.y[first]).score(Z[second], own.y[second])))
+        model = _supdocnade(split, first, weight, topics, passes, options["seed"])
+        Z = model.transform(split.X_without_tags)
+        scores.append(float(svm_on_topics(Z[first], split.y[first]).score(Z[second], split.y[second])))
     return {"weight": float(weights[int(np.argmax(scores))]), "scores": scores}
 
 
+@on_split
 def supdocnade(
-    split: dict[str, Any],
-    *,
-    topics: int,
-    passes: int,
-    regions: str,
-    generative_weight: float | str,
-    examples: bool = False,
+    split: CorpusSplit, *, topics: int, passes: int, generative_weight: float | str, examples: bool = False,
     **options: Any,
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """SupDocNADE as in the paper; ``generative_weight="lambda 1"`` is the paper's lambda = 1, on the sum over words."""
-    own = CorpusSplit(**split, regions=regions)
-    rows = np.arange(len(own.y))
-    weight = float(own.X.sum() / len(rows)) if generative_weight == "lambda 1" else float(generative_weight)
-    model = _supdocnade(own, rows, weight, topics, passes, options["seed"])
-    svm = svm_on_topics(model.transform(own.X_without_tags), own.y)
-    predicted = svm.predict(model.transform(own.X_test))
+    rows = np.arange(len(split.y))
+    weight = float(split.X.sum() / len(rows)) if generative_weight == "lambda 1" else float(generative_weight)
+    model = _supdocnade(split, rows, weight, topics, passes, options["seed"])
+    svm = svm_on_topics(model.transform(split.X_without_tags), split.y)
+    predicted = svm.predict(model.transform(split.X_test))
     # Without the words in the loss, nothing is learnt about tags.
-    tags = next_tags(model, own.X_test, own.n_tags) if weight else None
-    found = figures(own, predicted, tags) | {"own_classes": accuracy(own.y_test, model.predict(own.X_test).astype(str))}
+    tags = split.next_tags(model, split.X_test) if weight else None
+    values = figures(split, predicted, tags)
+    values["own_classes"] = accuracy(split.y_test, model.predict(split.X_test).astype(str))
     if examples:
-        found["predictions"] = _predictions(own, predicted, tags)
-        found["associations"] = _associations(own, model)
-    return found
+        values["predictions"] = _predictions(split, predicted, tags)
+        values["associations"] = _associations(split, model)
+    return values
 
 
-def _predictions(own: CorpusSplit, predicted: np.ndarray, tags: np.ndarray | None) -> list[dict[str, Any]]:
+def _predictions(split: CorpusSplit, predicted: np.ndarray, tags: np.ndarray | None) -> list[dict[str, Any]]:
     """What is said about each test picture."""
-    names = own.test.vocabulary.annotations
-    found = []
-    for k, (name, true) in enumerate(zip(own.test.file_names, own.y_test, strict=True)):
-        best = [] if tags is None else [names[i] for i in np.argsort(-tags[k], kind="stable")[:TOP]]
-        found.append(
-            {"file_name": name, "predicted": str(predicted[k]), "true": str(true), "tags": best,
-             "true_tags": own.test.tags[k] if own.n_tags else []}
-        )  # fmt: skip
-    return found
+    names = split.test.vocabulary.annotations
+    best: list[list[str]] = (
+        [[] for _ in predicted] if tags is None else [[names[i] for i in row] for row in best_tags(tags)]
+    )
+    return [
+        {"file_name": name, "predicted": str(predicted[k]), "true": str(true), "tags": best[k],
+         "true_tags": split.test.tags[k] if split.n_tags else []}
+        for k, (name, true) in enumerate(zip(split.test.file_names, split.y_test, strict=True))
+    ]  # fmt: skip
 
 
-def _associations(own: CorpusSplit, model: SupDocNADE, n_words: int = 4) -> dict[str, Any]:
+def _associations(split: CorpusSplit, model: SupDocNADE, n_words: int = 4) -> dict[str, Any]:
     """For each class its visual words and tags, as in section 6.1.4."""
-    vocabulary = own.train.vocabulary
-    found = {}
-    for name, columns in class_words(model, n_words=own.X.shape[1]).items():
+    vocabulary = split.train.vocabulary
+    associations = {}
+    for name, columns in class_words(model, n_words=split.X.shape[1]).items():
         visual = [int(c) % vocabulary.n_visual_words for c in columns if c < vocabulary.n_pairs]
         tags = [vocabulary.annotations[int(c) - vocabulary.n_pairs] for c in columns if c >= vocabulary.n_pairs]
-        found[str(name)] = {"visual_words": list(dict.fromkeys(visual))[:n_words], "tags": tags[:TOP]}
-    return found
+        associations[str(name)] = {"visual_words": list(dict.fromkeys(visual))[:n_words], "tags": tags[:TOP]}
+    return associations
 
 
 # ---- this package's own choices --------------------------------------------------------------------------------------
 
 
-def one_layer(split: dict[str, Any], *, topics: int, **options: Any) -> dict[str, Any]:
+@on_split
+def one_layer(split: CorpusSplit, *, topics: int, **options: Any) -> dict[str, Any]:
     """SupDeepDocNADE with one layer on square-rooted counts of words."""
-    return _deep(CorpusSplit(**split), {"n_components": topics, "normalize": "sqrt"}, None, **options)
+    return _deep(split, {"n_components": topics, "normalize": "sqrt"}, **options)
 
 
-def two_layers(split: dict[str, Any], *, topics: int, **options: Any) -> dict[str, Any]:
-    """SupDeepDocNADE with two layers, the corpus' own global features beside the words."""
-    own = CorpusSplit(**split)
-    features = np.asarray(own.train.global_features), np.asarray(own.test.global_features)
-    return _deep(own, {"n_components": (topics, topics)}, features, **options)
+@on_split
+def two_layers(split: CorpusSplit, *, topics: int, **options: Any) -> dict[str, Any]:
+    """SupDeepDocNADE with two layers; the corpus has global features beside the words."""
+    return _deep(split, {"n_components": (topics, topics)}, **options)
 
 
-def _deep(
-    own: CorpusSplit, changes: dict[str, Any], features: tuple[np.ndarray, np.ndarray] | None, **options: Any
-) -> dict[str, Any]:
+def _deep(split: CorpusSplit, changes: dict[str, Any], **options: Any) -> dict[str, Any]:
     """The number of passes is chosen on a fifth of the training rows; then all of them are learnt from."""
     settings: dict[str, Any] = changes | {
-        "n_annotation_words": own.n_tags, "random_state": options["seed"], "n_jobs": 1,
-        "split": "pictures_first" if own.n_tags else "ordering",
+        "n_annotation_words": split.n_tags, "random_state": options["seed"], "n_jobs": 1,
+        "split": "pictures_first" if split.n_tags else "ordering",
     }  # fmt: skip
-    first, second = validation_rows(own)
-
-    def given(rows: np.ndarray, suffix: str = "", part: int = 0) -> dict[str, Any]:
-        return {} if features is None else {f"global_features{suffix}": features[part][rows]}
-
+    train, test, y = Rows.of(split.train), Rows.of(split.test).without_tags(), split.y
+    first, second = validation_rows(split)
     trial = SupDeepDocNADE(max_iter=options["passes"], n_iter_no_change=options["patience"], **settings)
-    trial.fit(
-        own.X[first], own.y[first], X_val=own.X[second], y_val=own.y[second], **given(first), **given(second, "_val")
-    )
+    trial.fit(train[first], y[first], X_val=train[second], y_val=y[second])
     best = int(np.argmax(trial.history_["validation_score"])) + 1
-    model = SupDeepDocNADE(max_iter=best, validation_fraction=None, **settings)
-    model.fit(own.X, own.y, **given(np.arange(len(own.y))))
-    beside = given(np.arange(len(own.y_test)), part=1)
-    tags = None
-    if own.n_tags:
-        columns = np.arange(own.X.shape[1] - own.n_tags, own.X.shape[1])
-        tags = model.next_word_proba(own.X_test, columns=columns, **beside)
-    return figures(own, model.predict(own.X_test, **beside), tags) | {"passes": best}
+    model = SupDeepDocNADE(max_iter=best, validation_fraction=None, **settings).fit(train, y)
+    tags = split.next_tags(model, test)
+    return figures(split, model.predict(test), tags) | {"passes": best}
 
 
-def picture_model(split: dict[str, Any], **options: Any) -> dict[str, Any]:
-    """`PictureModel` with its defaults, on the corpus' own global features."""
-    own = CorpusSplit(**split)
-    model = PictureModel(random_state=options["seed"], n_jobs=1, verbose=0).fit(own.train)
-    found = model.evaluate(own.test)
-    return {key: found[key] for key in ("accuracy", "f_measure", "precision_at_10") if key in found}
+@on_split
+def picture_model(split: CorpusSplit, **options: Any) -> dict[str, Any]:
+    """`PictureModel` with its defaults, on the corpus' global features."""
+    model = PictureModel(random_state=options["seed"], n_jobs=1, verbose=0).fit(split.train)
+    values = model.evaluate(split.test)
+    return {key: values[key] for key in ("accuracy", "f_measure", "precision_at_10") if key in values}

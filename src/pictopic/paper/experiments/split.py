@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, wraps
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.rows import Rows
+
+TOP = 5  # tags per picture
 
 
 class CorpusSplit:
@@ -30,7 +33,7 @@ class CorpusSplit:
         is_train = np.isin(whole.file_names, list(train))
         self.train, self.test = whole[is_train], whole[~is_train]
         self.n_tags = whole.vocabulary.n_annotation_words
-        self.n_regions = whole.vocabulary.n_regions
+        self.n_pairs, self.n_regions = whole.vocabulary.n_pairs, whole.vocabulary.n_regions
         self.one_region = regions == "1x1"
 
     @cached_property
@@ -55,10 +58,9 @@ class CorpusSplit:
         X = sparse.csr_array(corpus.X)
         if not self.one_region:
             return X
-        n_pairs = corpus.vocabulary.n_pairs
-        n_words = n_pairs // self.n_regions
+        n_words = self.n_pairs // self.n_regions
         summed = sum(X[:, k * n_words : (k + 1) * n_words] for k in range(self.n_regions))
-        return sparse.csr_array(sparse.hstack([summed, X[:, n_pairs:]], format="csr"))
+        return sparse.csr_array(sparse.hstack([summed, X[:, self.n_pairs :]], format="csr"))
 
     @property
     def y(self) -> np.ndarray:
@@ -81,4 +83,24 @@ class CorpusSplit:
         return self._has_tag(self.test)
 
     def _has_tag(self, corpus: Corpus) -> np.ndarray:
-        return (corpus.X[:, corpus.vocabulary.n_pairs :].toarray() > 0).astype(np.int64)
+        return (corpus.X[:, self.n_pairs :].toarray() > 0).astype(np.int64)
+
+    def next_tags(self, model: Any, X: Any) -> Any:
+        """p(next word) of the tags for rows without tags, (n, n_tags); None if the collection has no tags."""
+        columns = np.arange(X.shape[1] - self.n_tags, X.shape[1])
+        return model.next_word_proba(X, columns=columns) if self.n_tags else None
+
+
+def on_split(work: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """Make a function of a `CorpusSplit` one of where the split lies, as tasks call it; see `CorpusSplit`."""
+
+    @wraps(work)
+    def opened(*, place: dict[str, Any], regions: str = "2x2", **options: Any) -> dict[str, Any]:
+        return work(CorpusSplit(**place, regions=regions), **options)
+
+    return opened
+
+
+def best_tags(scores: np.ndarray) -> np.ndarray:
+    """The columns of the five tags with the largest scores, best first; (n, 5)."""
+    return np.argsort(-scores, axis=1, kind="stable")[:, :TOP]

@@ -18,9 +18,9 @@ from threadpoolctl import threadpool_limits
 
 from pictopic.models.docnade import DocNADE, SupDocNADE
 from pictopic.paper.baselines import LDAClassifier
-from pictopic.paper.datasets import TextPart, find_text_corpora, read_text
+from pictopic.paper.datasets.text import PARTS, TextPart, find_text_corpora, read_text
 from pictopic.paper.experiments.figures import draw_curve
-from pictopic.paper.experiments.results import Curve, Measure, Results, Row, Series, Table
+from pictopic.paper.experiments.results import Curve, Line, Measure, Results, Row, Table
 from pictopic.paper.experiments.run import Cell, ExperimentRun, versions
 from pictopic.tasks.metrics import perplexity, retrieval_precision
 
@@ -33,7 +33,6 @@ LDA_PASSES = 20
 LDA_TOPICS = (10, 25, 50, 100)  # beside TOPICS, to choose from
 FRACTIONS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 _CS = tuple(10.0 ** np.arange(-4, 2))
-_PARTS = ("training", "validation", "test")
 _UNIGRAM, _TFIDF, _LDA, _FEW_TOPICS = "unigram", "TF-IDF", "LDA", "LDA, fewer topics"
 _SOFTMAX, _TREE, _SUPERVISED = "DocNADE, softmax", "DocNADE, tree", "SupDocNADE, tree"
 _WHOSE = (
@@ -78,14 +77,14 @@ class TextCorpus:
         digest = hashlib.sha256()
         for path in sorted(path for path in folder.iterdir() if path.is_file()):
             digest.update(path.name.encode() + path.read_bytes())
-        kept = {name: _known(part) for name, part in parts.items()}
-        X = {name: part.X[kept[name]] for name, part in parts.items()}
-        y = {name: part.labels[kept[name]] for name, part in parts.items()}
+        labelled = {name: _labelled_rows(part) for name, part in parts.items()}
+        X = {name: part.X[labelled[name]] for name, part in parts.items()}
+        y = {name: part.labels[labelled[name]] for name, part in parts.items()}
         several = parts["training"].labels.ndim == 2
         return cls(folder.name, X, None if several else y, digest.hexdigest())
 
 
-def _known(part: TextPart) -> np.ndarray:
+def _labelled_rows(part: TextPart) -> np.ndarray:
     if part.labels.ndim == 2:
         return np.arange(len(part.labels))
     return np.flatnonzero([label is not None for label in part.labels])
@@ -93,47 +92,37 @@ def _known(part: TextPart) -> np.ndarray:
 
 @dataclass
 class TextMethod:
-    """Something to compare: its exact options, and what it says of a corpus."""
+    """A method to compare: its exact options, and its figures for a corpus."""
 
     options: dict[str, Any]
     work: Callable[[TextCorpus], dict[str, Any]]
 
 
 def run(data: Path, run: ExperimentRun) -> Results:
-    """Measure every corpus in a folder, or in its sub-folder ``text``.
-
-    Parameters
-    ----------
-    data : Path
-    run : ExperimentRun
-
-    Returns
-    -------
-    Results
-    """
+    """Tables and curves of every corpus in a folder, or in its sub-folder ``text``."""
     corpora = [TextCorpus.read(folder) for folder in find_text_corpora(data)]
     methods = _methods(run)
-    found: dict[str, dict[str, Cell]] = {own.name: {} for own in corpora}
+    cells: dict[str, dict[str, Cell]] = {corpus.name: {} for corpus in corpora}
     with threadpool_limits(run.n_jobs):
         for name, method in methods.items():
-            for documents in corpora:
+            for corpus in corpora:
                 cell = run.cell(
-                    f"{name}, {documents.name}", lambda: method.work(documents), method=method.options,  # noqa: B023
-                    data=documents.fingerprint, fractions=FRACTIONS,
+                    f"{name}, {corpus.name}", lambda: method.work(corpus), method=method.options,  # noqa: B023
+                    data=corpus.fingerprint, fractions=FRACTIONS,
                 )  # fmt: skip
                 if cell is not None:
-                    found[documents.name][name] = cell
-    curves = [curve for own in corpora if (curve := _curve(own.name, found[own.name])) is not None]
+                    cells[corpus.name][name] = cell
+    curves = [curve for corpus in corpora if (curve := _curve(corpus.name, cells[corpus.name])) is not None]
     return Results(
-        "text", TITLE, data={own.name: _about(own) for own in corpora},
+        "text", TITLE, data={corpus.name: _about(corpus) for corpus in corpora},
         options={name: method.options for name, method in methods.items()}, notes=[*_notes(corpora), *run.notes],
-        tables=[_table(own.name, found[own.name]) for own in corpora], curves=curves,
+        tables=[_table(corpus.name, cells[corpus.name]) for corpus in corpora], curves=curves,
         figures=[figure for curve in curves for figure in draw_curve(curve, run.folder)], versions=versions(),
         seconds=run.seconds,
     )  # fmt: skip
 
 
-# ---- what is compared ------------------------------------------------------------------------------------------------
+# ---- methods ---------------------------------------------------------------------------------------------------------
 
 
 def _methods(run: ExperimentRun) -> dict[str, TextMethod]:
@@ -167,8 +156,8 @@ def _tfidf(documents: TextCorpus) -> dict[str, Any]:
 def _docnade(options: dict[str, Any], n_jobs: int) -> TextMethod:
     def work(documents: TextCorpus) -> dict[str, Any]:
         model = DocNADE(**options, n_jobs=n_jobs).fit(documents.X["training"], X_val=documents.X["validation"])
-        found = _perplexities(model, documents) | {"passes": model.n_iter_}
-        return found | _use(documents, {part: model.transform(X) for part, X in documents.X.items()})
+        values = _perplexities(model, documents) | {"passes": model.n_iter_}
+        return values | _use(documents, {part: model.transform(X) for part, X in documents.X.items()})
 
     return TextMethod(DocNADE(**options).get_params(deep=False), work)
 
@@ -180,7 +169,7 @@ def _supervised(options: dict[str, Any], n_jobs: int) -> TextMethod:
             return {}
         model = SupDocNADE(**options, n_jobs=n_jobs)
         model.fit(X["training"], y["training"], X_val=X["validation"], y_val=y["validation"])
-        Z = {part: model.transform(X[part]) for part in _PARTS}
+        Z = {part: model.transform(X[part]) for part in PARTS}
         accuracy = float(np.mean(model.predict(X["test"]) == y["test"]))
         return _perplexities(model, documents) | {"passes": model.n_iter_, "accuracy": accuracy} | _retrieval(Z, y)
 
@@ -207,10 +196,12 @@ def _lda(options: dict[str, Any], topics: Sequence[int], n_jobs: int) -> TextMet
     def work(documents: TextCorpus) -> dict[str, Any]:
         X = documents.X
         models = [fitted(n, X["training"]) for n in topics]
-        model = min(models, key=lambda own: own.perplexity(X["validation"], per="document"))
-        found = {per: model.perplexity(X["test"], per=per) for per in ("document", "word")}
-        used = _use(documents, {part: model.transform(own) for part, own in X.items()})
-        return {"perplexity": found["document"], "per_word": found["word"], "topics": model.n_components} | used
+        model = min(models, key=lambda fitted: fitted.perplexity(X["validation"], per="document"))
+        values = {
+            "perplexity": model.perplexity(X["test"], per="document"),
+            "per_word": model.perplexity(X["test"], per="word"), "topics": model.n_components,
+        }  # fmt: skip
+        return values | _use(documents, {part: model.transform(X[part]) for part in PARTS})
 
     return TextMethod(LDAClassifier(**options).get_params(deep=False) | {"n_components": list(topics)}, work)
 
@@ -222,8 +213,8 @@ def _use(documents: TextCorpus, Z: dict[str, Any], scaled: bool = True) -> dict[
     """Retrieval and classification by representations of the three parts, perhaps sparse ones."""
     if documents.y is None:
         return {}
-    accuracy, C = classifier_accuracy({part: (Z[part], documents.y[part]) for part in _PARTS}, scaled)
-    dense = {part: own.toarray() if sparse.issparse(own) else own for part, own in Z.items()}
+    accuracy, C = classifier_accuracy({part: (Z[part], documents.y[part]) for part in PARTS}, scaled)
+    dense = {part: rows.toarray() if sparse.issparse(rows) else rows for part, rows in Z.items()}
     return {"accuracy": accuracy, "C": C} | _retrieval(dense, documents.y)
 
 
@@ -237,17 +228,7 @@ def classifier_accuracy(
 ) -> tuple[float, float]:
     """Test accuracy of logistic regression on representations, and its C, chosen on the validation part.
 
-    Parameters
-    ----------
-    parts : dict of str to (array, array)
-        Representations and classes of "training", "validation" and "test".
-    scaled : bool, default=True
-        Whether representations are standardised first.
-    Cs : sequence of float
-
-    Returns
-    -------
-    accuracy, C : float
+    `parts` has representations and classes of "training", "validation" and "test"; if `scaled`, they are standardised.
 
     Examples
     --------
@@ -296,12 +277,12 @@ def precisions(
 
 def _nearest(similarity: np.ndarray, n: int) -> np.ndarray:
     """Numbers of the n largest of each row, largest first."""
-    found = np.argpartition(-similarity, n - 1, axis=1)[:, :n]  # all of them are sorted much more slowly
-    values = np.take_along_axis(similarity, found, axis=1)
-    return np.take_along_axis(found, np.argsort(-values, axis=1), axis=1)
+    nearest = np.argpartition(-similarity, n - 1, axis=1)[:, :n]  # all of them are sorted much more slowly
+    values = np.take_along_axis(similarity, nearest, axis=1)
+    return np.take_along_axis(nearest, np.argsort(-values, axis=1), axis=1)
 
 
-# ---- what comes out --------------------------------------------------------------------------------------------------
+# ---- results ---------------------------------------------------------------------------------------------------------
 
 
 def _table(corpus: str, cells: dict[str, Cell]) -> Table:
@@ -309,7 +290,7 @@ def _table(corpus: str, cells: dict[str, Cell]) -> Table:
     rows = [
         Row(
             name + (f" ({cell.values['topics']})" if "topics" in cell.values else ""),
-            {own.key: [cell.values[own.key]] for own in _MEASURES if own.key in cell.values},
+            {measure.key: [cell.values[measure.key]] for measure in _MEASURES if measure.key in cell.values},
             published.get(name, {}), cell.seconds, cell.peak_memory_mb, _NOTES.get(name, ""), ours="DocNADE" in name,
         )
         for name, cell in cells.items()
@@ -321,7 +302,7 @@ def _table(corpus: str, cells: dict[str, Cell]) -> Table:
 
 def _curve(corpus: str, cells: dict[str, Cell]) -> Curve | None:
     series = [
-        Series(name, list(FRACTIONS), [[value] for value in cell.values["curve"]])
+        Line(name, list(FRACTIONS), [[value] for value in cell.values["curve"]])
         for name, cell in cells.items()
         if "curve" in cell.values
     ]  # fmt: skip
@@ -343,9 +324,9 @@ def _notes(corpora: Sequence[TextCorpus]) -> Iterator[str]:
         "Perplexity a document is exp of the mean over documents of -log p / length, as in the literature on DocNADE; "
         "perplexity a word is exp of the total -log p over the total number of words."
     )
-    if any(own.name in _PAPER for own in corpora):
+    if any(corpus.name in _PAPER for corpus in corpora):
         yield _WHOSE
-    if several := [own.name for own in corpora if own.y is None]:
+    if several := [corpus.name for corpus in corpora if corpus.y is None]:
         yield f"Documents of {', '.join(several)} can have several classes: only perplexity is measured."
 
 

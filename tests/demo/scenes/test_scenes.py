@@ -14,10 +14,6 @@ from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.sources import read_source
 from pictopic.demo import scenes
 from pictopic.demo.scenes import SCENES, TAGS, Scene, draw_scene, write_scenes
-from pictopic.demo.scenes.canvas import Canvas
-from pictopic.demo.scenes.land import flat_land, see_land
-from pictopic.demo.scenes.tags import given_tags, visible_tags
-from pictopic.demo.scenes.view import Camera, choose_light
 
 
 @pytest.fixture(scope="module")
@@ -148,58 +144,6 @@ def test_every_class_shares_tags_with_others(made, label):
     counts = _by_label(made)
     elsewhere = {tag for other in SCENES if other != label for tag in counts[other]}
     assert len(set(counts[label]) & elsewhere) >= 5
-
-
-def test_what_is_painted_over_is_no_longer_visible():
-    canvas = Canvas()
-    everywhere = np.ones((256, 256), np.float32)
-    canvas.layer(np.full((3, 256, 256), 90.0), everywhere, "sea")
-    canvas.layer(np.full((3, 256, 256), 90.0), everywhere, "sand")
-    canvas.ellipse((128, 128), 20, 20, (200, 0, 0), "boat")
-    assert set(canvas.shares()) == {"sand", "boat"}
-    assert canvas.shares()["boat"] == pytest.approx(np.pi * 100 / 256**2, rel=0.15)
-
-
-def test_a_tag_is_true_from_a_size_on():
-    large = {"sky": 0.4, "grass": 0.3, "tree": 0.2}
-    assert "car" in visible_tags({**large, "car": 0.01})
-    assert "car" not in visible_tags({**large, "car": 0.0005})
-
-
-def test_nobody_gives_fewer_than_three_tags():
-    rng = np.random.default_rng(0)
-    assert min(len(given_tags(rng, ["sky", "sea", "sand", "boat"])) for _ in range(300)) == 3
-
-
-# ---- the ground ------------------------------------------------------------------------------------------------------
-
-
-def test_ground_without_hills_is_the_same_in_slices_as_in_one_formula():
-    camera = Camera(horizon=100, height=2)
-    light = choose_light(np.random.default_rng(0))
-    seen = see_land(camera, light, lambda x, z: 0 * x, np.geomspace(2, 5000, 200))
-    flat = flat_land(camera)
-    near = slice(110 - 256, None)
-    np.testing.assert_allclose(seen.z[near], flat.z[near], rtol=0.02)
-    np.testing.assert_allclose(seen.x[near], flat.x[near], rtol=0.02, atol=0.02)
-
-
-def test_each_pixel_shows_the_first_ground_that_its_ray_meets():
-    camera = Camera(horizon=120, height=6)
-    light = choose_light(np.random.default_rng(0))
-
-    def height(x, z):
-        return 8 * np.sin(z / 25) ** 2 + 3 * np.cos(x / 15)
-
-    land = see_land(camera, light, height, np.geomspace(2, 300, 800))
-    distance = np.linspace(2, 300, 60_000)
-    for row, column in [(110, 30), (118, 128), (130, 200), (150, 60), (180, 128), (140, 10)]:
-        up, right = (camera.horizon - row - 0.5) / camera.focal, (column + 0.5 - camera.centre) / camera.focal
-        below = camera.height + up * distance < height(right * distance, distance)
-        if not below.any():
-            assert row < land.top or land.seen[row - land.top, column] == 0
-        else:
-            assert land.z[row - land.top, column] == pytest.approx(distance[below.argmax()], rel=0.03)
 
 
 # ---- the folder ------------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def _draw_edge(stage: Stage, leaves: Leaves) -> None:
     tree_line(stage, camera.horizon + 4, stage.between(40, 130), 60, leaves)
     kinds = ["round", "round", "poplar"] if stage.chance(0.5) else ["conifer", "conifer", "round"]
     trees = [make_tree(stage, stage.pick(kinds), leaves) for _ in range(3)]
-    for z in np.sort(stage.rng.uniform(14, 45, stage.count(10, 18)))[::-1].tolist():
+    for z in stage.distances(14, 45, stage.count(10, 18)):
         plant(stage, stage.pick(trees), (stage.between(-0.65, 0.65) * z, 0.0, z), stage.between(8, 17))
     if stage.chance(0.4):
         turn = stage.between(-0.2, 0.2)
@@ -54,14 +54,14 @@ def _draw_inside(stage: Stage, leaves: Leaves) -> None:
     _paint_floor(stage, leaves)
     tree_line(stage, camera.horizon + 6, stage.between(8, 40), 50, leaves, "leaves")
     kind = stage.pick(list(_BARK), (0.5, 0.2, 0.3))
-    for depth in np.sort(stage.rng.uniform(0.1, 1, stage.count(7, 30)))[::-1].tolist():
+    for depth in stage.distances(0.1, 1, stage.count(7, 30)):
         z = max(60 * depth**1.3, 3.0)
         _draw_trunk(stage, stage.between(-0.6, 0.6) * z, z, kind)
         if stage.chance(0.1):
             paint_leaves(stage, leaves, stage.between(-1.9, -1.0) - (ROWS[:170] - 100) / 120, 1.0, z, 170)
     if stage.chance(0.5):
         bush = make_tree(stage, "bush", leaves)
-        for z in np.sort(stage.rng.uniform(4, 14, stage.count(2, 8)))[::-1].tolist():
+        for z in stage.distances(4, 14, stage.count(2, 8)):
             plant(stage, bush, (stage.between(-0.6, 0.6) * z, 0.0, z), stage.between(0.6, 1.8), "bush")
     if stage.chance(0.12):
         z = stage.between(7, 16)
