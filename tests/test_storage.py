@@ -12,7 +12,7 @@ from pictopic.corpus import corpus as corpus_module
 from pictopic.storage import Store, cache_folder, is_remote, local
 from pictopic.tasks.pretraining import load_pretrained, pretrain, save_pretrained
 from tests.corpus.conftest import WORDS, photos  # noqa: F401 - a fixture
-from tests.models.small_deep import small
+from tests.support.small_deep import small
 
 
 @pytest.fixture(params=["file", "memory"])

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.cli.test_serve import post, serving
 from tests.server.conftest import picture
+from tests.support.serving import post, serving
 
 # What is made once takes long: one process makes it for all.
 pytestmark = pytest.mark.xdist_group("server")

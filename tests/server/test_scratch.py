@@ -8,8 +8,8 @@ import pytest
 
 from pictopic.server.scratch import Scratch, scratch_root
 from pictopic.server.thumbnails import Thumbnails
-from tests.cli.test_serve import get, serving
 from tests.server.conftest import served
+from tests.support.serving import get, serving
 
 # What is made once takes long: one process makes it for all.
 pytestmark = pytest.mark.xdist_group("server")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pictopic.tasks import decisions as module
 from pictopic.tasks.decisions import Decision, Decisions
-from tests.processes import alarm
+from tests.support.processes import alarm
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 from pictopic.demo.report.tables import best_values, show, text_table
-from tests.demo.report.made import made_report
+from tests.support.report import made_report
 
 
 def test_best_is_the_largest_or_the_smallest_as_the_measure_says():
