@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,18 +19,27 @@ settings.register_profile("pictopic", deadline=None)
 settings.load_profile("pictopic")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests that share a fixture of their module to one worker: the others need not make it again."""
-    for item in items:
-        requested = getattr(item, "_fixtureinfo", None)
-        definitions = [known[-1] for known in requested.name2fixturedefs.values()] if requested else []
-        shared = any(
-            fixture.scope == "module" or (fixture.scope == "session" and fixture.baseid.endswith(".py"))
-            for fixture in definitions
-        )
-        if shared and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+# One worker runs all tests of a file, and of these folders: the others need not make the same fixtures again.
+FOLDERS = ("tests/server/", "tests/cluster/")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Deal out files instead of tests.
+
+    xdist's groups (3.8, ``--dist loadgroup``) do nothing with pytest 9.2: xdist writes them into an attribute that
+    pytest does not read any more.
+    """
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    class FileScheduling(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            folder = next((folder for folder in FOLDERS if nodeid.startswith(folder)), None)
+            return folder or nodeid.partition("::")[0]
+
+    return FileScheduling(config, log)
 
 
 @pytest.fixture
