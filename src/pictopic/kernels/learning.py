@@ -192,8 +192,8 @@ def learn(
                 scratch.hidden,
             )
             nll += tree_pass(
-                scratch.leaves, n, scratch.hidden, theta.V, n_words, rates, smoothing, generative, out.V, touched.V, step,
-                activation, scratch.mask, keep, bias, True, tree,
+                scratch.leaves, n, scratch.hidden, theta.V, n_words, rates, smoothing, generative, out.V, touched.V,
+                step, activation, scratch.mask, keep, bias, True, tree,
             )  # fmt: skip
         else:
             _sum_of_words(first, last, indices, counts, theta.W, theta.c, scratch.act)
