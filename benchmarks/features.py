@@ -24,7 +24,7 @@ import pyarrow as pa
 from PIL import Image
 from scipy import sparse
 from sklearn.cluster import KMeans
-from tests.words import vlfeat
+from tests.support import vlfeat
 from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import interleaved, report

@@ -1,14 +1,45 @@
-"""What several tests use."""
+"""Fixtures of several packages, each made once per worker, and which tests share a worker."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import settings
+from PIL import Image
+
+from pictopic import PictureModel
+from tests.support.patterns import QUICK, pattern, write_patterns
+from tests.support.pictures import made_photo
 
 # How long an example takes is nobody's fault: the first one loads compiled code, and machines are busy.
 settings.register_profile("pictopic", deadline=None)
 settings.load_profile("pictopic")
+
+
+# One worker runs all tests of a file, and of these folders: the others need not make the same fixtures again.
+FOLDERS = ("tests/server/", "tests/cluster/")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Deal out files instead of tests.
+
+    xdist's groups (3.8, ``--dist loadgroup``) do nothing with pytest 9.2: xdist writes them into an attribute that
+    pytest does not read any more.
+    """
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    class FileScheduling(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            folder = next((folder for folder in FOLDERS if nodeid.startswith(folder)), None)
+            return folder or nodeid.partition("::")[0]
+
+    return FileScheduling(config, log)
 
 
 @pytest.fixture
@@ -24,21 +55,34 @@ def topics(rng) -> tuple[np.ndarray, np.ndarray]:
     return rng.poisson(rates), y
 
 
-def made_photo(height: int, width: int, seed: int = 0) -> np.ndarray:
-    """A made-up colour picture with what photographs have: soft shading, edges, texture and flat parts."""
-    rng = np.random.RandomState(seed)
-    y, x = np.mgrid[:height, :width]
-    picture = np.stack([60 + 90 * y / height, 80 + 60 * x / width, 120 - 50 * y / height], axis=2)
-    for _ in range(12):
-        centre, radius = rng.uniform(0, 1, 2) * (height, width), rng.uniform(0.05, 0.3) * min(height, width)
-        inside = (y - centre[0]) ** 2 + (x - centre[1]) ** 2 < radius**2
-        wave = 25 * np.sin(x * rng.uniform(0.1, 1.2) + y * rng.uniform(0.1, 1.2))
-        picture[inside] = rng.uniform(0, 255, 3) + (wave[inside, None] if rng.uniform() < 0.6 else 0)
-    picture += rng.normal(0, 3, (height, width, 1)) * (x[..., None] > width // 3)
-    return np.clip(picture, 0, 255).astype(np.uint8)
-
-
 @pytest.fixture
 def photo() -> np.ndarray:
     """A made-up RGB picture, 96 x 128 pixels."""
     return made_photo(96, 128)
+
+
+@pytest.fixture(scope="session")
+def patterns(tmp_path_factory) -> Path:
+    return write_patterns(tmp_path_factory.mktemp("patterns") / "photos", range(100))
+
+
+@pytest.fixture(scope="session")
+def model(patterns) -> PictureModel:
+    """A shallow model of a hundred pictures; not to be changed."""
+    return PictureModel(**QUICK, model="shallow").fit(patterns)
+
+
+@pytest.fixture(scope="session")
+def plain_model(tmp_path_factory) -> PictureModel:
+    """A deep model of pictures with neither tags nor classes; not to be changed."""
+    folder = tmp_path_factory.mktemp("plain") / "photos"
+    folder.mkdir()
+    for number in range(100):
+        Image.fromarray(pattern(number)[0]).save(folder / f"{number}.png")
+    return PictureModel(**QUICK).fit(folder)
+
+
+@pytest.fixture(scope="session")
+def deep_model(model) -> PictureModel:
+    """A deep one of the same; not to be changed."""
+    return PictureModel(**QUICK, model="deep").fit(model.corpus_)

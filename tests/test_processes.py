@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.processes import ended, session, start
+from tests.support.processes import ended, session, start
 
 _SLEEPING = """
 import sys, time

@@ -11,7 +11,7 @@ from pictopic import Checkpoint, Corpus, DeepDocNADE, Run
 from pictopic.storage import Store, cache_folder, is_remote, local
 from pictopic.tasks.pretraining import load_pretrained, pretrain, save_pretrained
 from tests.corpus.conftest import WORDS, photos  # noqa: F401 - a fixture
-from tests.models.small_deep import small
+from tests.support.small_deep import small
 
 
 @pytest.fixture(params=["file", "memory"])

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from pictopic import Corpus, DocNADE, PictureModel
-from tests.picture_model.conftest import QUICK, write_patterns
+from tests.support.patterns import QUICK, write_patterns
 
 torch.set_num_threads(1)
 NETWORK = {"n_components": 8, "max_iter": 3}

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from tests.words.picture_files import photo_of, png, saved
+from tests.support.pictures import photo_of, png, saved
 
 KINDS = {"JPEG": ".jpg", "PNG": ".png", "TIFF": ".tif", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp"}
 ODD_NAMES = (

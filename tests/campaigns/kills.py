@@ -26,7 +26,7 @@ from pictopic.tasks.decisions import Decisions
 from tests.campaigns import builders
 from tests.campaigns.children import in_child
 from tests.campaigns.harness import Campaign, expect
-from tests.picture_model.conftest import write_patterns
+from tests.support.patterns import write_patterns
 
 SECONDS = 180
 _MARK = "PICTOPIC_CAMPAIGN"  # in the environment of everything that a command starts

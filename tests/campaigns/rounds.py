@@ -24,7 +24,7 @@ from pictopic.tasks.decisions import Decisions
 from tests.campaigns import builders
 from tests.campaigns.children import Child, in_child
 from tests.campaigns.harness import Campaign, expect
-from tests.picture_model.conftest import write_patterns
+from tests.support.patterns import write_patterns
 
 SECONDS = 120
 N_LOTS = 6  # of two pictures

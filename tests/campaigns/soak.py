@@ -15,7 +15,7 @@ import httpx
 
 from tests.campaigns.builders import build_corpus, fit_model, write_sources
 from tests.campaigns.harness import Campaign, expect
-from tests.cli.test_serve import serving
+from tests.support.serving import serving
 
 _SLOW = 24  # connections that never finish what they began
 _HEALTH = 2.0  # seconds within which healthz answers

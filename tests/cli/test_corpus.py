@@ -7,10 +7,9 @@ import time
 import pytest
 
 from pictopic import Corpus
-from tests.cli.commands import run
 from tests.corpus.conftest import photos, write_metadata, write_pictures  # noqa: F401 - a fixture
-from tests.picture_model.conftest import model, patterns  # noqa: F401 - fixtures
-from tests.processes import start
+from tests.support.commands import run
+from tests.support.processes import start
 
 QUICK = ["--words", "6", "--jobs", "1"]
 
@@ -101,7 +100,7 @@ def test_a_build_that_was_killed_when_all_was_done_is_resumed(photos, tmp_path):
     assert "holds a corpus of other pictures or options already" in other.stderr
 
 
-def test_info_brings_back_a_model_that_a_kill_left_without_its_name(model, tmp_path):  # noqa: F811
+def test_info_brings_back_a_model_that_a_kill_left_without_its_name(model, tmp_path):
     model.save(tmp_path / "m")
     (tmp_path / "m").rename(tmp_path / ".m.old")
     result = run("info", str(tmp_path / "m"))

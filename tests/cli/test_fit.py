@@ -15,9 +15,9 @@ import pictopic
 from pictopic import Corpus
 from pictopic.cli.fit import _unfinished_source
 from pictopic.files import lock_beside
-from tests.cli.commands import run
-from tests.picture_model.conftest import write_patterns
-from tests.processes import ended, start
+from tests.support.commands import run
+from tests.support.patterns import write_patterns
+from tests.support.processes import ended, start
 
 pytestmark = pytest.mark.slow  # processes that learn, are stopped and learn again
 

@@ -13,10 +13,10 @@ import pytest
 import pictopic
 from pictopic.cli.jobs import work_folder
 from pictopic.cli.output import MisuseError
-from tests.cli.commands import run
-from tests.picture_model.conftest import model, patterns, write_patterns  # noqa: F401 - fixtures
-from tests.processes import ended, start
-from tests.tasks.test_pretraining import make
+from tests.support.commands import run
+from tests.support.patterns import write_patterns
+from tests.support.processes import ended, start
+from tests.support.texts import make_texts
 
 pytestmark = pytest.mark.slow  # processes that learn, are stopped and learn again
 
@@ -58,7 +58,7 @@ def files(folder):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_an_update_that_is_stopped_leaves_the_model_as_it_was(stop, model, tmp_path, number):  # noqa: F811
+def test_an_update_that_is_stopped_leaves_the_model_as_it_was(stop, model, tmp_path, number):
     model.save(tmp_path / "m")
     before = files(tmp_path / "m")
     more = write_patterns(tmp_path / "more", range(400, 404))
@@ -81,7 +81,7 @@ def test_tune_goes_on_with_the_trial_that_was_stopped(stop, tmp_path):
 
 
 def test_tune_goes_on_with_a_corpus_that_is_elsewhere(stop, tmp_path):
-    corpus = make(tmp_path / "a", n=600)
+    corpus = make_texts(tmp_path / "a", n=600)
     arguments = ["tune", str(corpus.folder), "--out", str(tmp_path / "tuned"), "--minutes", "0.01", "--jobs", "1"]
     stop(signal.SIGTERM, "trial training", *arguments)
     assert list((tmp_path / "tuned" / "checkpoints").glob("0-0/trial/checkpoint-*"))
@@ -91,7 +91,7 @@ def test_tune_goes_on_with_a_corpus_that_is_elsewhere(stop, tmp_path):
 
 @pytest.mark.parametrize("number", CODES)
 def test_pretrain_goes_on_to_the_same_model(stop, tmp_path, number):
-    corpus = make(tmp_path / "a", n=600)
+    corpus = make_texts(tmp_path / "a", n=600)
     arguments = [
         "pretrain", str(corpus.folder), "--layers", "24,12", "--epochs", "30", "--jobs", "1", "--batch", "32",
         "--checkpoint-minutes", "0", "--out",

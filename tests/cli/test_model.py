@@ -11,18 +11,12 @@ from PIL import Image
 from pictopic import PictureModel
 from pictopic.corpus.sources.picture_folder import keywords
 from pictopic.tasks.decisions import Decisions
-from tests.cli.commands import run
-from tests.picture_model.conftest import (  # noqa: F401 - fixtures
-    model,
-    pattern,
-    patterns,
-    plain_model,
-    write_patterns,
-)
+from tests.support.commands import run
+from tests.support.patterns import pattern, write_patterns
 
 
 @pytest.fixture(scope="module")
-def saved(model, tmp_path_factory):  # noqa: F811
+def saved(model, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "model"
     model.save(folder)
     return str(folder)
@@ -119,7 +113,7 @@ def test_topics_writes_a_page_with_patches(saved, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def plain(plain_model, tmp_path_factory):  # noqa: F811
+def plain(plain_model, tmp_path_factory):
     """Folder of a model of pictures with neither tags nor classes."""
     folder = tmp_path_factory.mktemp("models") / "plain"
     plain_model.save(folder)
@@ -258,7 +252,7 @@ def test_annotate_writes_all_sidecars_whose_names_are_not_too_long(saved, new):
     assert (new / "201.xmp").exists()
 
 
-def test_sidecars_are_not_written_beside_the_pictures(decided, patterns):  # noqa: F811
+def test_sidecars_are_not_written_beside_the_pictures(decided, patterns):
     result = run("export", str(decided), "--xmp", str(patterns))
     assert result.returncode == 2
     assert "holds the pictures themselves" in result.stderr

@@ -6,9 +6,9 @@ import socket
 import pytest
 
 from pictopic.files import lock_beside
-from tests.cli.commands import run
-from tests.picture_model.conftest import write_patterns
-from tests.tasks.test_pretraining import make
+from tests.support.commands import run
+from tests.support.patterns import write_patterns
+from tests.support.texts import make_texts
 
 
 @pytest.mark.slow
@@ -49,7 +49,7 @@ def test_layers_that_are_no_numbers_are_misuse(tmp_path):
 
 
 def test_two_at_once_the_second_waits_and_names_the_first(tmp_path):
-    corpus = make(tmp_path / "a", n=60)
+    corpus = make_texts(tmp_path / "a", n=60)
     with lock_beside(tmp_path / "start"):
         result = run("pretrain", str(corpus.folder), "--layers", "8", "--epochs", "1", "--out", str(tmp_path / "start"))
     assert result.returncode == 1
@@ -58,7 +58,7 @@ def test_two_at_once_the_second_waits_and_names_the_first(tmp_path):
 
 
 def test_progress_without_a_terminal_is_lines_with_the_figures(tmp_path):
-    corpus = make(tmp_path / "a", n=200)
+    corpus = make_texts(tmp_path / "a", n=200)
     result = run("pretrain", str(corpus.folder), "--layers", "8", "--epochs", "2", "--out", str(tmp_path / "start"))
     assert result.stderr.splitlines()[0] == "training"
     assert re.search(r"training: 100%, epoch 2/2  loss [\d.]+  held-out score -[\d.]+", result.stderr)

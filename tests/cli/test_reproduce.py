@@ -6,7 +6,7 @@ import pytest
 from pictopic.cli import app
 from pictopic.paper.datasets import LAYOUTS
 from pictopic.paper.experiments.results import Results, Row, Table
-from tests.cli.commands import run
+from tests.support.commands import run
 
 
 @pytest.fixture

@@ -1,9 +1,5 @@
 """The server as a process of its own."""
 
-import json
-import os
-import re
-import resource
 import signal
 import socket
 import subprocess
@@ -12,62 +8,12 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
 
 import pytest
 
-from tests.cli.commands import run
 from tests.server.conftest import folder, learnt, picture, scenes  # noqa: F401 - fixtures
-
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PICTOPIC_TOKEN"}
-
-
-@contextmanager
-def serving(model, *options, n_files=None, **environment):
-    """The process and its address; it may open so many files."""
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (n_files, n_files))
-
-    command = [sys.executable, "-m", "pictopic", "serve", str(model), "--port", "0", *options]
-    process = subprocess.Popen(
-        command,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=ENVIRONMENT | environment,
-        start_new_session=True,
-        preexec_fn=limit if n_files else None,
-    )
-    lines: list[str] = []
-    try:
-        for line in process.stderr:
-            lines.append(line)
-            found = re.search(r"Serving at (http://\S+)", line)
-            if found:
-                break
-        else:
-            raise AssertionError("".join(lines))
-        # Somebody must read on, or the process would wait when the pipe is full.
-        threading.Thread(target=lambda: lines.extend(process.stderr), daemon=True).start()
-        yield process, found[1].replace("0.0.0.0", "127.0.0.1")  # noqa: S104
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def get(address, **headers):
-    with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=60) as answer:  # noqa: S310
-        return json.load(answer)
-
-
-def post(address, content):
-    body = (
-        b'--x\r\nContent-Disposition: form-data; name="pictures"; filename="a.jpg"\r\n\r\n' + content + b"\r\n--x--\r\n"
-    )
-    headers = {"Content-Type": "multipart/form-data; boundary=x"}
-    request = urllib.request.Request(address, data=body, headers=headers)  # noqa: S310
-    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-        return json.load(answer)
+from tests.support.commands import run
+from tests.support.serving import ENVIRONMENT, get, post, serving
 
 
 def test_help_teaches_with_an_example():

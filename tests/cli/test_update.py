@@ -10,8 +10,8 @@ import pytest
 
 from pictopic import PictureModel
 from pictopic.files import lock_beside
-from tests.cli.commands import run
-from tests.picture_model.conftest import QUICK, write_patterns
+from tests.support.commands import run
+from tests.support.patterns import QUICK, write_patterns
 
 pytestmark = pytest.mark.slow  # processes that learn, are stopped and learn again
 

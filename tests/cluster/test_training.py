@@ -10,9 +10,9 @@ import pictopic
 from pictopic import Checkpoint, Corpus, DocNADE, Rows, Run, SupDeepDocNADE
 from pictopic.cluster.training import fair_threads, fit_on_cluster, fit_rows_on_cluster, run_together
 from pictopic.tasks.pretraining import pretrain
-from tests.cluster.dying import fit_and_die
-from tests.picture_model.conftest import write_patterns
-from tests.tasks.test_pretraining import make
+from tests.support.dying import fit_and_die
+from tests.support.patterns import write_patterns
+from tests.support.texts import make_texts
 
 slow = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 OPTIONS = {"n_components": (12, 8), "max_iter": 4, "batch_size": 16, "random_state": 3}
@@ -67,7 +67,7 @@ def test_after_a_worker_was_killed_training_goes_on_from_its_checkpoint(cluster,
 @pytest.mark.slow
 @pytest.mark.xdist_group("cluster")
 def test_a_damaged_shard_is_named_at_once(cluster, tmp_path):
-    corpus = make(tmp_path / "a")
+    corpus = make_texts(tmp_path / "a")
     path = next((corpus.folder / "shards").iterdir()) / "counts.npy"
     content = bytearray(path.read_bytes())
     content[-4] ^= 1
@@ -92,7 +92,7 @@ def test_a_shallow_model_stays_here(cluster, topics):
 @pytest.mark.slow
 @pytest.mark.xdist_group("cluster")
 def test_a_driver_that_was_killed_goes_on_to_the_same_model(tmp_path):
-    corpus = make(tmp_path / "a", n=600)
+    corpus = make_texts(tmp_path / "a", n=600)
     command = [
         sys.executable, "-m", "pictopic", "pretrain", str(corpus.folder), "--layers", "24,12", "--epochs", "60",
         "--jobs", "1", "--batch", "32", "--checkpoint-minutes", "0", "--out",

@@ -9,9 +9,9 @@ import pytest
 from pictopic import Corpus
 from pictopic.cluster.workers import RayWorkers
 from pictopic.corpus import chunks
-from tests.cluster.dying import call_and_die
 from tests.corpus.conftest import WORDS, write_metadata, write_pictures
-from tests.corpus.test_build import contents
+from tests.support.dying import call_and_die
+from tests.support.folders import contents
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 OPTIONS = WORDS | {"features": ("cld",), "step": 4}

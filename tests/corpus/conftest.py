@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
@@ -10,16 +9,10 @@ from PIL import Image
 
 from pictopic import Corpus
 from pictopic.corpus import store
-from tests.conftest import made_photo
+from tests.support.folders import write_metadata
+from tests.support.pictures import made_photo
 
 WORDS = {"n_words": 6, "step": 12, "regions": "2x2", "n_jobs": 1}  # options of a quick build
-
-
-def write_metadata(folder: Path, rows: list[dict[str, str]]) -> None:
-    with (folder / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def write_pictures(folder: Path, n: int, first: int = 0) -> list[dict[str, str]]:

@@ -17,11 +17,8 @@ from pictopic.corpus import chunks
 from pictopic.corpus.store import read_skipped
 from pictopic.words.codebook import Codebook
 from tests.corpus.conftest import WORDS, write_metadata, write_pictures
-from tests.words.picture_files import png_header
-
-
-def contents(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+from tests.support.folders import contents
+from tests.support.pictures import png_header
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from PIL import Image
 
 from pictopic import Corpus, DeepDocNADE, SupDocNADE
 from tests.corpus.conftest import WORDS, write_metadata, write_pictures
-from tests.processes import alarm, pipe_in_place_of
+from tests.support.processes import alarm, pipe_in_place_of
 
 # ---- contents --------------------------------------------------------------------------------------------------------
 

@@ -5,8 +5,8 @@ from pictopic import Corpus
 from pictopic.corpus.sources import read_source
 from pictopic.corpus.summary import estimate
 from pictopic.words.extract import WordOptions
-from tests.conftest import made_photo
 from tests.corpus.conftest import WORDS
+from tests.support.pictures import made_photo
 
 
 def test_disk_space_is_near_to_what_is_used(photos, tmp_path):

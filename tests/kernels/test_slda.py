@@ -5,7 +5,7 @@ from scipy.optimize import check_grad
 from scipy.special import psi
 
 from pictopic.kernels.slda import class_bound, digamma, infer, longest_row
-from tests.paper.baselines.slda_reference import bound, log_probability, normaliser, random_model, sweep
+from tests.support.slda_reference import bound, log_probability, normaliser, random_model, sweep
 
 K, V, T, C = 3, 7, 5, 4
 CASES = [([], -1), ([], 2), ([0, 3, 4], -1), ([1, 3], 0)]  # tags, class

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pictopic import CountsOnDisk, DeepDocNADE, DocNADE, SupDeepDocNADE
 from pictopic.models.deep_model import DeepModel
-from tests.models.small_deep import QUICK, fitted, small
+from tests.support.small_deep import QUICK, fitted, small
 
 KINDS = [DeepDocNADE, SupDeepDocNADE]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pictopic import DeepDocNADE, DocNADE
-from tests.models.small_deep import fitted, small
+from tests.support.small_deep import fitted, small
 
 
 @pytest.mark.parametrize("normalize", ["std", "sqrt", "none"])

@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pictopic import DocNADE, SupDocNADE
-from tests.processes import start as start_process
-from tests.reference import log_p_words
+from tests.support.processes import start as start_process
+from tests.support.reference import log_p_words
 
 OUTPUTS = ["tree", "softmax"]
 

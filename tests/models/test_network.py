@@ -4,7 +4,7 @@ import torch
 
 from pictopic.models.network import Network, initial_parameters, linear, normalize_counts, parameter_shapes
 from pictopic.models.tree import WordTree
-from tests.reference import deep_hidden
+from tests.support.reference import deep_hidden
 
 
 def arrays(rng, n_words=6, sizes=(5, 4), n_outputs=6, n_classes=3, n_features=2):

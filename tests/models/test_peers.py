@@ -7,7 +7,7 @@ import pytest
 
 from pictopic import Checkpoint, DeepDocNADE, Run, SupDeepDocNADE
 from pictopic.models.peers import Peers, current, together
-from tests.models.small_deep import small
+from tests.support.small_deep import small
 
 
 class Threads(Peers):

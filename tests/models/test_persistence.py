@@ -13,7 +13,7 @@ import pytest
 
 import pictopic
 from pictopic import DeepDocNADE, DocNADE, SupDeepDocNADE, SupDocNADE
-from tests.processes import alarm, pipe_in_place_of
+from tests.support.processes import alarm, pipe_in_place_of
 
 
 def fitted(topics, kind=SupDocNADE, **options):

@@ -6,8 +6,8 @@ from scipy import sparse
 from pictopic.models import softmax_output
 from pictopic.models.inputs import Labels
 from pictopic.models.parameters import word_frequencies
-from tests.models.test_tree_output import make_options
-from tests.reference import autograd, log_p_words, random_theta
+from tests.support.options import make_options
+from tests.support.reference import autograd, log_p_words, random_theta
 
 
 def make_trainer(rng, n_words=17, n_hidden=9, n_documents=6, rate=0.6, labelled=True, **changes):

@@ -7,17 +7,10 @@ from scipy import sparse
 from pictopic.kernels.elementary import next_random, shuffle
 from pictopic.models import tree_output
 from pictopic.models.inputs import Labels
-from pictopic.models.parameters import ADAM_BETAS, WORD_RATE, Options
+from pictopic.models.parameters import ADAM_BETAS, WORD_RATE
 from pictopic.models.tree import WordTree
-from tests.reference import algorithm_2_as_printed, autograd, log_p_words, random_theta
-
-
-def make_options(**changes) -> Options:
-    defaults = {
-        "activation": "relu", "generative": 0.1, "multi_label": False, "solver": "adam", "batch_size": 100,
-        "learning_rate": 0.01, "dropout": 0.0, "averaging": 0.0, "smoothing": 0.0, "n_jobs": 1, "device": "cpu",
-    }  # fmt: skip
-    return Options(**(defaults | changes))
+from tests.support.options import make_options
+from tests.support.reference import algorithm_2_as_printed, autograd, log_p_words, random_theta
 
 
 def make_trainer(rng, n_words=37, n_hidden=20, n_documents=6, rate=0.6, labelled=True, scale=0.4, **changes):

@@ -4,7 +4,7 @@ from PIL import Image
 
 from pictopic import PictureModel
 from pictopic.words.pictures import PictureError
-from tests.picture_model.conftest import QUICK, pattern, write_patterns
+from tests.support.patterns import QUICK, pattern, write_patterns
 
 NEW = range(200, 212)
 

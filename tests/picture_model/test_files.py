@@ -15,7 +15,7 @@ from pictopic import Corpus, PictureModel
 from pictopic.files import lock_beside
 from pictopic.picture_model import integrity
 from pictopic.picture_model.integrity import ModelFiles
-from tests.picture_model.conftest import QUICK, pattern
+from tests.support.patterns import QUICK, pattern
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ import pytest
 
 from pictopic import PictureModel
 from pictopic.picture_model.integrity import checksum
-from tests.picture_model.conftest import pattern
+from tests.support.patterns import pattern
 
 NAMES = [
     "picture_model.json", "network/config.json", "index/index.json", "corpus/vocabulary.json", "corpus/corpus.json",

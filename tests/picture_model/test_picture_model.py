@@ -5,7 +5,7 @@ from pictopic import Corpus, PictureModel
 from pictopic.tasks.decisions import Decisions
 from pictopic.tasks.fit import choose_parts
 from tests.corpus.conftest import write_metadata
-from tests.picture_model.conftest import QUICK, pattern, write_patterns
+from tests.support.patterns import QUICK, pattern, write_patterns
 
 
 def test_summary_compares_with_trivial_answers(model):

@@ -6,7 +6,7 @@ import pytest
 from pictopic import PictureModel
 from pictopic.tasks.annotate import tag_proba
 from tests.corpus.conftest import write_metadata
-from tests.picture_model.conftest import QUICK, pattern, write_patterns
+from tests.support.patterns import QUICK, pattern, write_patterns
 
 
 def test_alike_pictures_lie_near_each_other_on_the_map(deep_model):

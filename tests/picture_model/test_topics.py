@@ -5,7 +5,7 @@ import pytest
 
 from pictopic import PictureModel
 from pictopic.tasks.topics import npmi_coherence
-from tests.picture_model.conftest import QUICK, write_patterns
+from tests.support.patterns import QUICK, write_patterns
 
 
 @pytest.fixture(autouse=True)

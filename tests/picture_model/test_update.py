@@ -12,7 +12,7 @@ from pictopic import Corpus, PictureModel
 from pictopic.models.run import Run
 from pictopic.picture_model import update as updating
 from pictopic.tasks.decisions import Decisions
-from tests.picture_model.conftest import QUICK, write_patterns
+from tests.support.patterns import QUICK, write_patterns
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 
 from pictopic import PictureModel
 from pictopic.server.cache import ComputedOnce, LRUCache, Scratch, Thumbnails, scratch_root
-from tests.cli.test_serve import get, serving
 from tests.server.conftest import check_problem, files, picture, served
+from tests.support.serving import get, serving
 
 # What is made once takes long: one process makes it for all.
 pytestmark = pytest.mark.xdist_group("server")

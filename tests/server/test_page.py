@@ -10,8 +10,8 @@ from PIL import Image
 
 from pictopic import PictureModel
 from pictopic.server.routers.service import PAGE
-from tests.browser import chromium, needs_chromium
 from tests.server.conftest import QUICK, picture, running
+from tests.support.browser import chromium, needs_chromium
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
 pytestmark = [needs_chromium, pytest.mark.slow]

@@ -15,8 +15,8 @@ from PIL import Image
 from pictopic import PictureModel
 from pictopic.server.problems import ProblemError
 from pictopic.server.queue import WorkQueue
-from tests.cli.test_serve import post, serving
 from tests.server.conftest import check_problem, files, picture, served
+from tests.support.serving import post, serving
 
 # What is made once takes long: one process makes it for all.
 pytestmark = pytest.mark.xdist_group("server")

@@ -192,7 +192,7 @@ def test_the_limits_fit_into_the_files_that_a_process_may_open():
 @pytest.fixture(scope="module")
 def limited(folder):
     """The address of a server that may open 160 files."""
-    from tests.cli.test_serve import serving
+    from tests.support.serving import serving
 
     with serving(folder, n_files=160) as (_, address):
         yield address

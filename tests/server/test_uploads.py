@@ -18,7 +18,7 @@ from pictopic.server.routers import pictures
 from pictopic.server.settings import Settings
 from pictopic.server.uploads import Deadline, Upload, check_pixels
 from tests.server.conftest import check_problem, connect, files, picture, running, served
-from tests.words.picture_files import progressive
+from tests.support.pictures import progressive
 
 # What is made once takes long: one process makes it for all.
 pytestmark = pytest.mark.xdist_group("server")

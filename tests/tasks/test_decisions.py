@@ -26,7 +26,7 @@ from pictopic.tasks.decisions import (
     zip_sidecars,
 )
 from pictopic.tasks.exports import tags_csv
-from tests.processes import alarm
+from tests.support.processes import alarm
 
 
 @pytest.fixture

@@ -1,29 +1,16 @@
 import numpy as np
 import pytest
 
-from pictopic import Checkpoint, Corpus, DeepDocNADE, DocNADE, Run
+from pictopic import Checkpoint, DeepDocNADE, DocNADE, Run
 from pictopic.tasks.fit import choose_rows, fit_everything
 from pictopic.tasks.pretraining import load_pretrained, pretrain, save_pretrained
-
-
-def make(folder, n=120, split=False, words="abcdef"):
-    """Texts of two kinds, of which every fourth has a class."""
-    rng = np.random.RandomState(0)
-    lines = [",".join(["label", "part", *words])]
-    for k in range(n):
-        counts = rng.poisson(np.where(np.arange(6) // 3 == k % 2, 3, 0.3))
-        part = ("test" if k % 10 == 0 else "val" if k % 10 == 1 else "train") if split else ""
-        lines.append(",".join([f"kind{k % 2}" if k % 4 < 2 else "", part, *map(str, counts)]))
-    folder.mkdir(parents=True)
-    (folder / "texts.csv").write_text("\n".join(lines) + "\n")
-    return Corpus.build(folder / "texts.csv", folder / "corpus", split_column="part")
-
+from tests.support.texts import make_texts
 
 QUICK = {"sizes": (16, 8), "epochs": 3, "random_state": 0}
 
 
 def test_it_learns_from_rows_with_and_without_classes(tmp_path):
-    corpus = make(tmp_path / "a")
+    corpus = make_texts(tmp_path / "a")
     model = pretrain(corpus, **QUICK)
     assert model.n_components == (16, 8)
     assert len(model.history_["nll"]) == 3
@@ -35,7 +22,7 @@ def test_it_learns_from_rows_with_and_without_classes(tmp_path):
 
 
 def test_test_rows_are_not_learnt_from_and_validation_rows_are_stopped_on(tmp_path):
-    corpus = make(tmp_path / "a", split=True)
+    corpus = make_texts(tmp_path / "a", split=True)
     rows, held_out = choose_rows(corpus, 0)
     assert {corpus.splits[row] for row in rows} == {"train"}
     assert {corpus.splits[row] for row in held_out} == {"val"}
@@ -43,11 +30,11 @@ def test_test_rows_are_not_learnt_from_and_validation_rows_are_stopped_on(tmp_pa
 
 def test_it_must_know_how_long(tmp_path):
     with pytest.raises(ValueError, match="minutes or epochs"):
-        pretrain(make(tmp_path / "a"))
+        pretrain(make_texts(tmp_path / "a"))
 
 
 def test_a_run_goes_on_from_its_checkpoint(tmp_path):
-    corpus = make(tmp_path / "a")
+    corpus = make_texts(tmp_path / "a")
     run = Run(Checkpoint(tmp_path / "c", epochs=1))
     pretrain(corpus, **QUICK | {"epochs": 1}, run=run)
     longer = pretrain(corpus, **QUICK, run=run)
@@ -55,7 +42,7 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path):
 
 
 def test_what_was_written_is_what_a_model_starts_from(tmp_path):
-    corpus = make(tmp_path / "a")
+    corpus = make_texts(tmp_path / "a")
     model = pretrain(corpus, **QUICK)
     save_pretrained(model, corpus, tmp_path / "start")
     again = load_pretrained(tmp_path / "start", corpus)
@@ -67,14 +54,14 @@ def test_what_was_written_is_what_a_model_starts_from(tmp_path):
 
 
 def test_other_words_are_refused(tmp_path):
-    corpus = make(tmp_path / "a")
+    corpus = make_texts(tmp_path / "a")
     save_pretrained(pretrain(corpus, **QUICK), corpus, tmp_path / "start")
     with pytest.raises(ValueError, match="was pretrained on other words"):
-        load_pretrained(tmp_path / "start", make(tmp_path / "b", words="abcdeg"))
+        load_pretrained(tmp_path / "start", make_texts(tmp_path / "b", words="abcdeg"))
 
 
 def test_a_shallow_model_is_no_start(tmp_path):
-    corpus = make(tmp_path / "a")
+    corpus = make_texts(tmp_path / "a")
     DocNADE(n_components=3, max_iter=1).fit(corpus.X).save(tmp_path / "start")
     with pytest.raises(ValueError, match="is a DocNADE"):
         load_pretrained(tmp_path / "start", corpus)
@@ -83,7 +70,7 @@ def test_a_shallow_model_is_no_start(tmp_path):
 
 
 def test_where_there_are_classes_only_rows_with_one_are_learnt_from_again(tmp_path):
-    corpus, seen = make(tmp_path / "a"), []
+    corpus, seen = make_texts(tmp_path / "a"), []
 
     def fit(estimator, rows, held_out, run):
         seen.append(list(rows.labels))

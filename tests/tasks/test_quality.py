@@ -4,14 +4,7 @@ from sklearn.metrics import average_precision_score, confusion_matrix, precision
 
 from pictopic import DeepDocNADE, DocNADE, PictureModel, SupDeepDocNADE, SupDocNADE
 from pictopic.tasks.quality import confusion, tag_scores, training_curves
-from tests.picture_model.conftest import (  # noqa: F401 - fixtures
-    QUICK,
-    deep_model,
-    model,
-    patterns,
-    plain_model,
-    write_patterns,
-)
+from tests.support.patterns import QUICK, write_patterns
 
 CLASSES = ["a", "b", "c"]
 
@@ -128,13 +121,13 @@ def write_counts(path, seed, n):
     return path
 
 
-def test_pictures_with_neither_tags_nor_classes_are_measured_by_their_words(plain_model, tmp_path):  # noqa: F811
+def test_pictures_with_neither_tags_nor_classes_are_measured_by_their_words(plain_model, tmp_path):
     found = plain_model.evaluate(write_patterns(tmp_path / "more", range(300, 320), tags="", label=""))
     assert list(found) == LIKELIHOOD
     assert found[LIKELIHOOD[0]] > found[LIKELIHOOD[1]]
 
 
-def test_what_cannot_be_measured_is_an_error(deep_model, tmp_path):  # noqa: F811
+def test_what_cannot_be_measured_is_an_error(deep_model, tmp_path):
     with pytest.raises(ValueError, match="neither tags nor classes"):
         deep_model.evaluate(write_patterns(tmp_path / "more", range(300, 304), tags="", label=""))
 

@@ -25,7 +25,7 @@ from pictopic.words.pictures import (
     picture_header,
     rgb,
 )
-from tests.words.picture_files import photo_of, png_header, progressive, saved
+from tests.support.pictures import photo_of, png_header, progressive, saved
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image, ImageEnhance
 
 from pictopic.words.duplicates import groups, perceptual_hash
-from tests.conftest import made_photo
+from tests.support.pictures import made_photo
 
 
 def distance(a, b):

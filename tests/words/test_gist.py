@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pictopic.words.gist import gist
-from tests.words.synthetic import synthetic_picture
+from tests.support.pictures import synthetic_picture
 
 GOLDEN = [0.072035, 0.019206, 0.014592, 0.032833, 0.017074, 0.033331, 0.261292]
 SMALL = st.tuples(st.integers(1, 12), st.integers(1, 12), st.just(3))

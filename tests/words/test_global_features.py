@@ -7,7 +7,7 @@ import pytest
 from pictopic.words.gist import gist
 from pictopic.words.global_features import KINDS, feature_names, global_features, n_features
 from pictopic.words.mpeg7 import edge_histogram, mpeg7
-from tests.words.synthetic import synthetic_picture
+from tests.support.pictures import synthetic_picture
 
 WITHOUT_NETWORK = [kind for kind in KINDS if kind != "semantic"]
 

@@ -9,7 +9,7 @@ from PIL import Image
 
 from pictopic.words import pixels
 from pictopic.words.pictures import PictureError, gray, open_picture, open_with_size, rgb
-from tests.words.picture_files import halves, oriented, photo_of, png, saved
+from tests.support.pictures import halves, oriented, photo_of, png, saved
 
 # What is whole is read right.
 

@@ -6,7 +6,7 @@ import pytest
 from pictopic.words import semantic as home
 from pictopic.words.global_features import global_features
 from pictopic.words.semantic import semantic, semantic_batch
-from tests.words.synthetic import synthetic_picture
+from tests.support.pictures import synthetic_picture
 
 
 @pytest.fixture

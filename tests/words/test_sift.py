@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from pictopic.words.sift import dense_sift, each_bin_size, n_patches
-from tests.conftest import made_photo
-from tests.words import vlfeat
+from tests.support import vlfeat
+from tests.support.pictures import made_photo
 
 GOLDEN = Path(__file__).parent / "golden" / "dense_sift.json"
 GRID = [(8, 4), (3, 4), (3, 6), (3, 8), (3, 10), (5, 3), (1, 1)]

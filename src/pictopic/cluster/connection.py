@@ -1,4 +1,4 @@
-"""Finding a Ray cluster, or starting one on this machine."""
+"""Connects to a Ray cluster, or starts one on this machine."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def _connect(ray: Any, address: str, options: dict[str, Any]) -> None:
 
 
 def _check_answers(address: str) -> None:
-    """A ConnectionError at once, where Ray would wait for minutes."""
-    found = urlsplit(address if "://" in address else f"ray://{address}")
-    if found.scheme != "ray" or found.hostname is None or found.port is None:
+    """Raise a ConnectionError at once where Ray would wait for minutes."""
+    url = urlsplit(address if "://" in address else f"ray://{address}")
+    if url.scheme != "ray" or url.hostname is None or url.port is None:
         return
     try:
-        socket.create_connection((found.hostname, found.port), timeout=_PATIENCE).close()
+        socket.create_connection((url.hostname, url.port), timeout=_PATIENCE).close()
     except OSError as error:
         raise ConnectionError(f"there is no Ray cluster at {address}: {error.strerror or error}") from None

@@ -38,18 +38,18 @@ def run_together(
         Put into Ray's store once, however many workers there are.
     workers : int
     threads : int, optional
-        Of each; default: as many as the cluster has processors for.
+        Per worker; default: as many as the cluster has processors for.
     gpu : bool, default=False
-        Whether each has a graphics card.
+        Whether each worker has a graphics card.
     address : str, default="auto"
         See `connected`.
     verbose : bool, default=False
-        Whether what the workers print is printed here.
+        Whether the output of the workers is printed here.
 
     Returns
     -------
     object
-        What the first process returned.
+        The answer of the first process.
     """
     with connected(address, log_to_driver=verbose) as ray, tempfile.TemporaryDirectory(prefix="pictopic-") as folder:
         from ray.train import FailureConfig, RunConfig, ScalingConfig
@@ -108,7 +108,7 @@ def _alive(ray: Any) -> list[dict[str, Any]]:
 
 
 def fair_threads(processors: Iterable[float], workers: int) -> int:
-    """Threads that each of some workers can have, on machines with so many processors.
+    """Number of threads per worker, for workers spread over machines with these numbers of processors.
 
     Examples
     --------
@@ -116,10 +116,10 @@ def fair_threads(processors: Iterable[float], workers: int) -> int:
     >>> fair_threads([16, 16, 8], workers=4)
     8
     """
-    machines = [int(own) for own in processors]
+    machines = [int(number) for number in processors]
     if sum(machines) < workers:
         raise ValueError(f"the cluster has {sum(machines)} processors, which are too few for {workers} workers")
-    return max(n for n in range(1, max(machines) + 1) if sum(own // n for own in machines) >= workers)
+    return max(n for n in range(1, max(machines) + 1) if sum(machine // n for machine in machines) >= workers)
 
 
 def fit_on_cluster(

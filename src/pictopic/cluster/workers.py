@@ -1,4 +1,4 @@
-"""A build's work on the processors of a Ray cluster."""
+"""Runs the work of a build on the processors of a Ray cluster."""
 
 from __future__ import annotations
 

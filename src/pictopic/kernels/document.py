@@ -45,7 +45,7 @@ def times_derivative(hidden, start, rows, gradient, activation, mask, keep, bias
 
 @njit(**FAST)
 def hidden_layers(leaves, order, n, W, c, activation, mask, bias, act, hidden):
-    """h_i = g(c + sum of W over the words before i), from the running sum: O(H) a word.
+    """h_i = g(c + sum of W over the words before i), from the running sum: O(H) per word.
 
     `order[t]` is the row (of the leaf-sorted document) that comes at time t; its hidden layer goes to the
     same row of `hidden`.  Afterwards `act` holds the sum over all words.

@@ -105,7 +105,7 @@ def shuffle(order, n, state):
         order[i] = i
     for i in range(n - 1, 0, -1):
         state, bits = next_random(state)
-        # The high half of a 32 x 32 bit product: uniform on 0..i to within 2**-32 a draw, no division.
+        # The high half of a 32 x 32 bit product: uniform on 0..i to within 2**-32 per draw, no division.
         j = np.int64(((bits >> _u(32)) * _u(i + 1)) >> _u(32))
         order[i], order[j] = order[j], order[i]
     return state

@@ -24,10 +24,10 @@ _u = np.uint64
 class Parameters(NamedTuple):
     """The parameters theta, or something of their shape: gradients, moments, averages."""
 
-    W: np.ndarray  # (Q, P) a row for each word, in the order of the leaves
+    W: np.ndarray  # (Q, P) one row per word, in the order of the leaves
     c: np.ndarray  # (1, P)
-    V: np.ndarray  # (Q - 1, P) a row for each inner node, depth first; b in column `bias`
-    U: np.ndarray  # (C, P) a row for each class; d in column `bias`
+    V: np.ndarray  # (Q - 1, P) one row per inner node, depth first; b in column `bias`
+    U: np.ndarray  # (C, P) one row per class; d in column `bias`
 
 
 class Touched(NamedTuple):
@@ -40,7 +40,7 @@ class Touched(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Memory of one thread."""
+    """Working memory of one thread."""
 
     leaves: np.ndarray  # (D,) the document's words in the order of the leaves, repeated as they occur
     order: np.ndarray  # (D,) order[t] = which of them comes at time t
@@ -63,7 +63,7 @@ def aligned_zeros(shape: tuple[int, ...]) -> np.ndarray:
 def make_scratch(longest: int, n_words: int, n_hidden: int, n_classes: int) -> tuple[Scratch, TreeScratch]:
     """Memory for documents of up to `longest` words."""
     width = padded(n_hidden + 1)
-    own = Scratch(
+    scratch = Scratch(
         leaves=np.zeros(longest, np.int64),
         order=np.zeros(longest, np.int64),
         hidden=aligned_zeros((longest + 1, width)),
@@ -74,7 +74,7 @@ def make_scratch(longest: int, n_words: int, n_hidden: int, n_classes: int) -> t
         scores=np.zeros(max(n_classes, 1), np.float32),
     )
     tree = tree_scratch(n_words, width)
-    return own, tree._replace(gradient=aligned_zeros(tree.gradient.shape), open_V=aligned_zeros(tree.open_V.shape))
+    return scratch, tree._replace(gradient=aligned_zeros(tree.gradient.shape), open_V=aligned_zeros(tree.open_V.shape))
 
 
 @njit(**FAST)
@@ -122,9 +122,9 @@ def _class_loss(top, U, indicator, d, multi_label, scores):
 
 
 @njit(**FAST)
-def _learn_class(act, U, out_U, indicator, d, multi_label, step, activation, keep, bias, own):
-    """Class loss of a document; own.delta becomes its gradient by the activations, out_U takes U's."""
-    delta, top, mask, scores = own.delta, own.top, own.mask, own.scores
+def _learn_class(act, U, out_U, indicator, d, multi_label, step, activation, keep, bias, scratch):
+    """Class loss of a document; scratch.delta becomes its gradient by the activations, out_U takes U's."""
+    delta, top, mask, scores = scratch.delta, scratch.top, scratch.mask, scratch.scores
     activate(act, top, np.int64(0), activation, mask, bias)
     loss = _class_loss(top, U, indicator, d, multi_label, scores)
     for k in range(scores.size):
@@ -158,7 +158,7 @@ def _unpack(first, last, indices, counts, leaves):
 @njit(**FAST)
 def learn(
     documents, indptr, indices, counts, indicator, known, multi_label, theta, rates, smoothing, out, touched,
-    step, generative, activation, dropout, seed, bias, own, tree,
+    step, generative, activation, dropout, seed, bias, scratch, tree,
 ):  # fmt: skip
     """Add step * the gradient of each document's loss to `out`; return the sums of the two losses.
 
@@ -173,31 +173,44 @@ def learn(
     for d in documents:
         first, last = indptr[d], indptr[d + 1]
         _, state = next_random(seed ^ _u(d))
-        state = _draw_mask(own.mask, bias, dropout, state)
-        own.delta[:] = _f(0)
+        state = _draw_mask(scratch.mask, bias, dropout, state)
+        scratch.delta[:] = _f(0)
         labelled = n_classes > 0 and known[d]
         if generative > _f(0):
-            n = _unpack(first, last, indices, counts, own.leaves)
-            state = shuffle(own.order, n, state)
-            hidden_layers(own.leaves, own.order, n, theta.W, theta.c, activation, own.mask, bias, own.act, own.hidden)
+            n = _unpack(first, last, indices, counts, scratch.leaves)
+            state = shuffle(scratch.order, n, state)
+            hidden_layers(
+                scratch.leaves,
+                scratch.order,
+                n,
+                theta.W,
+                theta.c,
+                activation,
+                scratch.mask,
+                bias,
+                scratch.act,
+                scratch.hidden,
+            )
             nll += tree_pass(
-                own.leaves, n, own.hidden, theta.V, n_words, rates, smoothing, generative, out.V, touched.V, step,
-                activation, own.mask, keep, bias, True, tree,
+                scratch.leaves, n, scratch.hidden, theta.V, n_words, rates, smoothing, generative, out.V, touched.V,
+                step, activation, scratch.mask, keep, bias, True, tree,
             )  # fmt: skip
         else:
-            _sum_of_words(first, last, indices, counts, theta.W, theta.c, own.act)
+            _sum_of_words(first, last, indices, counts, theta.W, theta.c, scratch.act)
         if labelled:
             class_loss += _learn_class(
-                own.act, theta.U, out.U, indicator, d, multi_label, step, activation, keep, bias, own
+                scratch.act, theta.U, out.U, indicator, d, multi_label, step, activation, keep, bias, scratch
             )
         if generative > _f(0):
-            backpropagate(own.leaves, own.order, n, own.delta, own.hidden, out.W, out.c, touched.W, step)
+            backpropagate(
+                scratch.leaves, scratch.order, n, scratch.delta, scratch.hidden, out.W, out.c, touched.W, step
+            )
         elif labelled:
             for p in range(first, last):
                 w = np.int64(indices[p])
                 touched.W[w] = True
-                add_row(out.W, w, own.delta, np.int64(0), step * _f(counts[p]))
-            add_row(out.c, np.int64(0), own.delta, np.int64(0), step)
+                add_row(out.W, w, scratch.delta, np.int64(0), step * _f(counts[p]))
+            add_row(out.c, np.int64(0), scratch.delta, np.int64(0), step)
     return nll, class_loss
 
 
@@ -210,17 +223,17 @@ def random_orders(offsets, seed, order):
 
 
 @njit(**FAST)
-def sequence_losses(first, last, offsets, leaves, order, W, c, V, activation, bias, losses, own, tree):
+def sequence_losses(first, last, offsets, leaves, order, W, c, V, activation, bias, losses, scratch, tree):
     """-log p of documents first..last-1, their leaves sorted and `order` telling their places in time."""
-    _draw_mask(own.mask, bias, _f(0), _u(0))
+    _draw_mask(scratch.mask, bias, _f(0), _u(0))
     untouched, no_rates = np.zeros(0, np.bool_), np.zeros(0, np.float32)
     for d in range(first, last):
         begin, end = offsets[d], offsets[d + 1]
         words, n = leaves[begin:end], end - begin
-        hidden_layers(words, order[begin:end], n, W, c, activation, own.mask, bias, own.act, own.hidden)
+        hidden_layers(words, order[begin:end], n, W, c, activation, scratch.mask, bias, scratch.act, scratch.hidden)
         losses[d] = tree_pass(
-            words, n, own.hidden, V, W.shape[0], no_rates, _f(0), _f(1), V, untouched, _f(0),
-            activation, own.mask, _f(1), bias, False, tree,
+            words, n, scratch.hidden, V, W.shape[0], no_rates, _f(0), _f(1), V, untouched, _f(0),
+            activation, scratch.mask, _f(1), bias, False, tree,
         )  # fmt: skip
 
 
@@ -253,11 +266,11 @@ def update_rows(
     correction_1 = _f(1) - beta_1 ** _f(step)
     correction_2 = _f(1) - beta_2 ** _f(step)
     for row in range(first, last):
-        found = False
+        has_gradient = False
         for j in range(touched.shape[0]):
-            found = found or touched[j, row]
+            has_gradient = has_gradient or touched[j, row]
             touched[j, row] = False
-        if not found:
+        if not has_gradient:
             continue
         for j in range(1, gradients.shape[0]):
             for h in range(theta.shape[1]):

@@ -31,10 +31,10 @@ def best_columns(scores, offsets, best, value):
         for k in range(BLOCK):
             top[k], where[k] = row[k] + offsets[k], 0
         for block in range(1, row.size // BLOCK):
-            own = row[block * BLOCK : (block + 1) * BLOCK]
+            columns = row[block * BLOCK : (block + 1) * BLOCK]
             offset = offsets[block * BLOCK : (block + 1) * BLOCK]
             for k in range(BLOCK):
-                score = own[k] + offset[k]
+                score = columns[k] + offset[k]
                 better = score > top[k]
                 top[k] = score if better else top[k]
                 where[k] = block if better else where[k]

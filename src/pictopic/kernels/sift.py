@@ -1,6 +1,6 @@
 """Dense SIFT: gradients in eight directions, smoothed by a triangle along both axes, read off at 4 x 4 places.
 
-A row of the `planes` holds eight numbers a pixel, one for each direction.  So both smoothings add whole rows, shifted
+A row of the `planes` holds eight numbers per pixel, one for each direction.  So both smoothings add whole rows, shifted
 by rows or by eight numbers: long loops that LLVM turns into vector code.  Sums are taken afresh at every place; running
 sums would need fewer additions, but leave rounding errors behind where a picture is flat.
 """

@@ -70,11 +70,11 @@ def _broadcast(builder, scalar):
 def _fold(builder, a, b):
     """Add neighbouring lanes of a and b: the sums of a's pairs, then of b's (b None: of a's alone)."""
     lanes = a.type.count
-    wanted = 2 * lanes if b is not None else lanes
+    length = 2 * lanes if b is not None else lanes
     other = b if b is not None else ir.Constant(a.type, ir.Undefined)
-    index = ir.VectorType(ir.IntType(32), wanted // 2)
-    even = builder.shuffle_vector(a, other, ir.Constant(index, list(range(0, wanted, 2))))
-    odd = builder.shuffle_vector(a, other, ir.Constant(index, list(range(1, wanted, 2))))
+    index = ir.VectorType(ir.IntType(32), length // 2)
+    even = builder.shuffle_vector(a, other, ir.Constant(index, list(range(0, length, 2))))
+    odd = builder.shuffle_vector(a, other, ir.Constant(index, list(range(1, length, 2))))
     return builder.fadd(even, odd, flags=_FAST)
 
 

@@ -5,7 +5,7 @@ middle; inner nodes are numbered depth first, so that a node's left child is its
 child its own number + the size of its left half.  Everything else follows.
 
 A document comes as rows sorted by leaf: neighbours share most of their path, so the rows of V on the path stay
-in the first-level cache, and each row of V is read and written once a document, in the order of memory.  The
+in the first-level cache, and each row of V is read and written once per document, in the order of memory.  The
 words' random *time* order (`kernels.document`) only says when each row's hidden layer was reached.
 """
 

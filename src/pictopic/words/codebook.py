@@ -24,7 +24,7 @@ _MAX_WORDS, _MAX_DIMENSIONS = 10_000_000, 100_000  # of a codebook that is read
 
 
 def sample_size(n_words: int) -> int:
-    """How many descriptors a codebook is learnt from."""
+    """Number of descriptors that a codebook is learnt from."""
     return min(_SAMPLES_PER_WORD * n_words, _MAX_SAMPLES)
 
 
@@ -38,7 +38,7 @@ class Patch(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """Descriptors that were drawn, and where they come from."""
+    """A random draw of descriptors, and where they come from."""
 
     keys: np.ndarray  # (n,), float64: the random numbers
     descriptors: np.ndarray  # (n, 128), float32
@@ -49,23 +49,23 @@ class Drawn(NamedTuple):
     def of(
         cls, described: Iterable[tuple[np.ndarray, np.ndarray]], picture: int, seed: int, limit: float = 1.0
     ) -> list[Drawn]:
-        """Those of a picture's descriptors, of one bin size after the other, whose number is at most `limit`."""
+        """Draw from a picture's descriptors, one bin size after the other: those whose number is at most `limit`."""
         rng = np.random.default_rng([seed, picture])
-        found = []
+        drawn = []
         for descriptors, places in described:
             keys = rng.random(len(descriptors))
-            kept = np.flatnonzero(keys <= limit)
-            found.append(cls(keys[kept], descriptors[kept], places[kept], np.full(len(kept), picture)))
-        return found
+            rows = np.flatnonzero(keys <= limit)
+            drawn.append(cls(keys[rows], descriptors[rows], places[rows], np.full(len(rows), picture)))
+        return drawn
 
     @classmethod
     def nothing(cls) -> Drawn:
-        """No descriptor."""
+        """An empty draw."""
         return cls(np.zeros(0), np.zeros((0, 128), np.float32), np.zeros((0, 3), np.float32), np.zeros(0, np.int64))
 
     @classmethod
     def smallest(cls, parts: Sequence[Drawn], size: int) -> Drawn:
-        """The `size` smallest of several draws, in order."""
+        """The descriptors with the `size` smallest numbers of several draws, in order."""
         order = np.argsort(np.concatenate([part.keys for part in parts]), kind="stable")[:size]
         return cls(*(np.concatenate(arrays)[order] for arrays in zip(*parts, strict=True)))
 
@@ -79,7 +79,7 @@ class Sample:
     Parameters
     ----------
     size : int
-        How many are kept.
+        Number of descriptors to keep.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Sample:
         self._n = self._looked_at = 0  # descriptors in the parts: now, and when the limit was last lowered
 
     def add(self, parts: Iterable[Drawn]) -> None:
-        """Take in some descriptors, and drop what is too much."""
+        """Add draws, and drop what exceeds the sample's size."""
         for part in parts:
             self.parts.append(part)
             self._n += len(part.keys)
@@ -195,7 +195,7 @@ class Codebook:
         return codebook
 
     def _nearest(self, sample: Drawn, file_names: Mapping[int, str]) -> list[list[Patch]]:
-        """For each word the patches of the sample nearest to its centre, one a picture."""
+        """For each word the patches of the sample nearest to its centre, one per picture."""
         words, distances = self.quantise(sample.descriptors)
         examples: list[list[Patch]] = [[] for _ in self.centres]
         seen: set[tuple[int, int]] = set()
@@ -209,7 +209,7 @@ class Codebook:
     def quantise(self, descriptors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Nearest word of each descriptor, and the squared distance to its centre.
 
-        Every word is looked at; a block of descriptors at a time, whatever their number.
+        The search is exhaustive, one block of descriptors at a time, so memory does not grow with their number.
 
         Returns
         -------

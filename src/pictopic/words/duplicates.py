@@ -82,7 +82,7 @@ def _near_pairs(hashes: np.ndarray, first_bit: int, last_bit: int, max_distance:
     band = (hashes >> np.uint64(first_bit)) & np.uint64((1 << int(last_bit - first_bit)) - 1)
     order = np.argsort(band, kind="stable")
     band = band[order]
-    found = [np.zeros((2, 0), np.int64)]
+    pairs = [np.zeros((2, 0), np.int64)]
     places = np.arange(len(order))
     for shift in range(1, len(order)):
         # Sorted by the band, those that agree are neighbours: as long as some agree with the shift-th after them.
@@ -92,5 +92,5 @@ def _near_pairs(hashes: np.ndarray, first_bit: int, last_bit: int, max_distance:
             break
         a, b = order[places], order[places + shift]
         near = np.bitwise_count(hashes[a] ^ hashes[b]) <= max_distance
-        found.append(np.stack([a[near], b[near]]))
-    return np.concatenate(found, axis=1)
+        pairs.append(np.stack([a[near], b[near]]))
+    return np.concatenate(pairs, axis=1)

@@ -12,17 +12,17 @@ from pictopic.words.pixels import as_rgb, resized
 
 SIZE = 128  # side of the square that a picture is squeezed into
 ORIENTATIONS = (8, 8, 4)  # of the filters of each scale, finest scale first
-N_BLOCKS = 4  # a side
+N_BLOCKS = 4  # per side
 N_FEATURES = 3 * sum(ORIENTATIONS) * N_BLOCKS**2
 
-_CUTOFF = 4.0  # cycles a picture, below which brightness is taken away ("fc")
+_CUTOFF = 4.0  # cycles per picture, below which brightness is taken away ("fc")
 
 
 def gist(rgb: np.ndarray) -> np.ndarray:
     """Mean strength of 20 oriented filters in 4 x 4 blocks of each colour channel.
 
     The picture is squeezed into 128 x 128 pixels.  Its logarithm minus a blurred copy is divided by the local
-    contrast.  Gabor filters of 8, 8 and 4 orientations at three scales (0.3, 0.16 and 0.09 cycles a pixel) then run
+    contrast.  Gabor filters of 8, 8 and 4 orientations at three scales (0.3, 0.16 and 0.09 cycles per pixel) then run
     over red, green and blue by Fourier transform; a feature is the mean absolute response in a block.
 
     Parameters
@@ -87,7 +87,7 @@ def _blurred(channels: np.ndarray) -> np.ndarray:
 def _slow_waves() -> np.ndarray:
     """Cosine waves such that ``waves.T @ waves`` blurs a column that is mirrored at both ends.
 
-    The blur multiplies a wave of f cycles a picture by exp(-f^2 / s^2), which is one half at the cutoff; waves that
+    The blur multiplies a wave of f cycles per picture by exp(-f^2 / s^2), which is one half at the cutoff; waves that
     hardly anything is left of are left out.
     """
     cycles = np.arange(SIZE) / 2
@@ -120,7 +120,7 @@ def _fine_filters() -> np.ndarray:
 def _coarse_filters() -> tuple[np.ndarray, np.ndarray]:
     """The filters of the other scales, in windows of half the size: places in the spectrum, and numbers there.
 
-    Such a filter is next to nothing outside of a window of SIZE / 2 frequencies a side.  The transform of that window
+    Such a filter is next to nothing outside of a window of SIZE / 2 frequencies per side.  The transform of that window
     alone has the filter's responses at every second place; that it begins elsewhere than at frequency 0 changes their
     phases only, not their magnitudes.  The places are moved into the middle of 2 x 2 pixels, and so no nearer to one
     border of a block than to the other.

@@ -272,10 +272,10 @@ def _file(source: str | os.PathLike[str] | bytes) -> _BoundedFile | _BoundedByte
 
 
 class _BoundedReads:
-    """Ends what reads a file for ever, or into memory without bound.
+    """Reads of a file, limited in number and in bytes.
 
-    Pillow does where a JPEG's header is gigabytes of nothing, and where a PNG, a TIFF or a WebP says that gigabytes
-    of it are metadata: a file that is nearly all hole costs its maker nothing.
+    Pillow would read for ever, or into memory without bound, where a JPEG's header is gigabytes of nothing, or where a
+    PNG, a TIFF or a WebP claims gigabytes of metadata: a sparse file of that size costs its maker nothing.
     """
 
     _n_reads = 0

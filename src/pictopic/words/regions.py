@@ -39,10 +39,10 @@ class Regions:
     def parse(cls, text: str) -> Regions:
         """Read ``"2x2"`` (rows x columns), ``"1x1"`` (no regions), ``"1x1+2x2+4x4"`` (a pyramid)."""
         grids = [re.fullmatch(r"\s*(\d{1,4})\s*[x×X]\s*(\d{1,4})\s*", part) for part in str(text).split("+")]  # noqa: RUF001
-        found = tuple((int(grid[1]), int(grid[2])) for grid in grids if grid is not None)
-        if len(found) < len(grids) or min(min(grid) for grid in found) < 1:
+        sizes = tuple((int(grid[1]), int(grid[2])) for grid in grids if grid is not None)
+        if len(sizes) < len(grids) or min(min(size) for size in sizes) < 1:
             raise ValueError(f"{text!r} is no grid of regions: write rows x columns, as 2x2, or a pyramid, as 1x1+2x2")
-        return cls(found)
+        return cls(sizes)
 
     def __str__(self) -> str:
         return "+".join(f"{rows}x{columns}" for rows, columns in self.grids)

@@ -10,7 +10,6 @@ from scipy import ndimage
 
 from pictopic.kernels import sift as kernel
 
-DESCRIPTOR_SIZE = kernel.SIZE
 _WINDOW = 2.0  # standard deviation of the window over a patch, in bins
 _PHOW_MAGNIFICATION = 6.0  # bin size over standard deviation of the smoothing
 

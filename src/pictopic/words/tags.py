@@ -125,11 +125,11 @@ def cell_list(cell: Any) -> list | None:
     text = cell.strip()
     if not (text.startswith("[") and text.endswith("]")):
         return None
-    found = _parsed(json.loads, text)
+    entries = _parsed(json.loads, text)
     # pandas writes lists as Python does, with single quotes
-    if found is None and "\\" not in text and len(text) <= _MAX_LITERAL:
-        found = _parsed(ast.literal_eval, text)
-    return found if isinstance(found, list) else None
+    if entries is None and "\\" not in text and len(text) <= _MAX_LITERAL:
+        entries = _parsed(ast.literal_eval, text)
+    return entries if isinstance(entries, list) else None
 
 
 def _parsed(parse: Callable[[str], Any], text: str) -> Any:
@@ -212,7 +212,7 @@ class TagRules:
         Parameters
         ----------
         stop : path of a text file, optional
-            A tag a line.
+            One tag per line.
         rename : path of a CSV file, optional
             With the columns ``from`` and ``to``.
 
@@ -226,8 +226,8 @@ class TagRules:
 
     def apply(self, tags: Iterable[str]) -> list[str]:
         """The tags that are left, under their new names, each once, in their order."""
-        kept = (self.rename.get(tag, tag) for tag in tags if tag not in self.stop)
-        return _unique(tag for tag in kept if tag not in self.stop)
+        renamed = (self.rename.get(tag, tag) for tag in tags if tag not in self.stop)
+        return _unique(tag for tag in renamed if tag not in self.stop)
 
 
 def _read_renames(path: Path) -> dict[str, str]:

@@ -28,7 +28,7 @@ class Word(NamedTuple):
 
 
 class Vocabulary:
-    """Which column stands for which word.
+    """The words that the columns of the counts stand for.
 
     Every pair of a visual word and a region is a word of its own: column ``region * n_visual_words + word``.  The
     annotation words (tags) follow.
@@ -95,8 +95,8 @@ class Vocabulary:
             Most frequent tags first, equally frequent ones in the order of the alphabet.
         """
         counts = Counter(tag for picture in tags for tag in set(picture))
-        kept = sorted((tag for tag, n in counts.items() if n >= min_count), key=lambda tag: (-counts[tag], tag))
-        return cls(n_visual_words, n_regions, kept[:max_words])
+        frequent = sorted((tag for tag, n in counts.items() if n >= min_count), key=lambda tag: (-counts[tag], tag))
+        return cls(n_visual_words, n_regions, frequent[:max_words])
 
     @property
     def n_pairs(self) -> int:
@@ -149,7 +149,7 @@ class Vocabulary:
         return int(region) * self.n_visual_words + int(word)
 
     def count_tags(self, tags: Sequence[Iterable[str]]) -> sparse.csr_array:
-        """Counts of the annotation words, a row for each picture; tags outside the vocabulary are left out.
+        """Counts of the annotation words, one row per picture; tags outside the vocabulary are ignored.
 
         Returns
         -------

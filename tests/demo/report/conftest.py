@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pictopic import Corpus, PictureModel
-from tests.picture_model.conftest import QUICK, write_patterns
+from tests.support.patterns import QUICK, write_patterns
 
 
 @pytest.fixture(scope="session")

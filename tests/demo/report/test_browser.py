@@ -3,8 +3,8 @@
 import pytest
 
 from pictopic.demo.report import write_report
-from tests.browser import chromium, needs_chromium
-from tests.demo.report.made import HOSTILE, LONG, made_report
+from tests.support.browser import chromium, needs_chromium
+from tests.support.report import HOSTILE, LONG, made_report
 
 pytestmark = needs_chromium
 

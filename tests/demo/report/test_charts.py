@@ -6,7 +6,7 @@ import pytest
 
 from pictopic.demo.report.charts import line_chart, ticks
 from pictopic.tasks.quality import Chart, Series
-from tests.demo.report.made import HOSTILE
+from tests.support.report import HOSTILE
 
 
 def lines(svg):

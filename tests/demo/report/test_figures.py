@@ -16,7 +16,7 @@ from pictopic.demo.report.figures import (
     text_table,
 )
 from pictopic.tasks.annotate import tag_proba
-from tests.demo.report.made import made_report
+from tests.support.report import made_report
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 import pytest
 
 from pictopic.demo.report import Report, render, write_report
-from tests.demo.report.made import HOSTILE, LONG, made_report
+from tests.support.report import HOSTILE, LONG, made_report
 
 SECTIONS = ["figures", "confusion", "tags", "neighbours", "topics", "explained", "training", "next"]
 

@@ -16,7 +16,7 @@ from pictopic.paper.baselines.slda import (
     log_prior,
     m_step,
 )
-from tests.paper.baselines.slda_reference import Model, bound, lambdas, random_model
+from tests.support.slda_reference import Model, bound, lambdas, random_model
 
 
 @parametrize_with_checks([SupervisedLDA(n_components=4)])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.conftest import made_photo
+from tests.support.pictures import made_photo
 
 
 def write_picture(path: Path, seed: int = 0, side: int = 8) -> None:

@@ -16,7 +16,7 @@ from pictopic.paper.datasets.mirflickr25k import POTENTIAL, RELEVANT
 from pictopic.paper.experiments import mirflickr, mirflickr_data, mirflickr_methods, mirflickr_pictures
 from pictopic.paper.experiments.results import Results
 from pictopic.paper.experiments.run import Budget, ExperimentRun
-from tests.conftest import made_photo
+from tests.support.pictures import made_photo
 
 # What is made once takes long: one process makes it for all.
 pytestmark = pytest.mark.xdist_group("mirflickr")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pictopic.words.mpeg7 import color_layout
-from tests.words.synthetic import synthetic_picture
+from tests.support.pictures import synthetic_picture
 
 # Row and column of the first and last coefficients of JPEG's zigzag.
 BEGINNING = [(0, 0), (0, 1), (1, 0), (2, 0), (1, 1), (0, 2), (0, 3), (1, 2), (2, 1), (3, 0), (4, 0)]

@@ -5,7 +5,7 @@ import pytest
 
 from pictopic.words.mpeg7 import color_structure
 from pictopic.words.mpeg7.color_structure import _quantized
-from tests.words.synthetic import synthetic_picture
+from tests.support.pictures import synthetic_picture
 
 # Where a shell of differences begins, its numbers of hues and sums, and its first cell.
 SHELLS = [(110, 16, 4, 0), (60, 16, 4, 64), (20, 16, 4, 128), (6, 4, 8, 192), (0, 1, 32, 224)]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pictopic.words.mpeg7 import edge_histogram
-from tests.words.synthetic import synthetic_picture
+from tests.support.pictures import synthetic_picture
 
 FILTERS = {
     "vertical": [[1, -1], [1, -1]],

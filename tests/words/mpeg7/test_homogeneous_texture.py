@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pictopic.words.mpeg7 import homogeneous_texture
-from tests.words.synthetic import synthetic_picture
+from tests.support.pictures import synthetic_picture
 
 GOLDEN = [107.18467, 53.793606, 3.973119, 4.285055, 3.556336, 3.765558, 5.40867, 4.869059, 4.72541, 5.005628]
 ENERGIES, BY_SCALE, BY_ORIENTATION = slice(2, 32), slice(32, 37), slice(37, 43)

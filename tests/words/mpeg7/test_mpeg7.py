@@ -11,7 +11,7 @@ from pictopic.words.mpeg7 import (
     mpeg7,
     scalable_color,
 )
-from tests.words.synthetic import synthetic_picture
+from tests.support.pictures import synthetic_picture
 
 SMALL = st.tuples(st.integers(1, 12), st.integers(1, 12), st.just(3))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pictopic.words.mpeg7 import color_structure, scalable_color
-from tests.words.synthetic import synthetic_picture
+from tests.support.pictures import synthetic_picture
 
 
 def levels(picture):

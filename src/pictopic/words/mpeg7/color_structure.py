@@ -10,7 +10,7 @@ from pictopic.kernels.color_structure import count_windows, hmmd_cells
 from pictopic.words.pixels import as_rgb
 
 N_COLORS = 256
-WINDOW = 8  # pixels a side of the structuring element
+WINDOW = 8  # pixels per side of the structuring element
 
 # Shares of windows, and the number of steps between each of them and the next: fine for rare colours.
 _SHARES = np.array([0.0, 0.037, 0.08, 0.195, 0.32, 1.0])

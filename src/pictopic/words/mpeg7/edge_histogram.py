@@ -9,9 +9,9 @@ import numpy as np
 from pictopic.kernels.edge_histogram import edge_counts
 from pictopic.words.pixels import as_rgb
 
-N_SIDE = 4  # sub-images a side
+N_SIDE = 4  # sub-images per side
 KINDS = ("vertical", "horizontal", "45 degrees", "135 degrees", "no direction")
-N_BLOCKS = 1100  # about as many blocks a picture
+N_BLOCKS = 1100  # per picture, approximately
 THRESHOLD = 11.0  # a weaker edge is none
 
 

@@ -10,15 +10,15 @@ import threading
 import traceback
 from pathlib import Path
 
-_forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload(["tests.support.everything"])
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["tests.support.everything"])
 
 
 def run(*arguments, env=None, timeout=600):
-    """What ``pictopic ARGUMENTS`` answers, as `subprocess.run` would tell it."""
+    """Run ``pictopic ARGUMENTS``; the answer is that of `subprocess.run`."""
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder, name) for name in ("stdout", "stderr")]
-        child = _forks.Process(target=_be_command, args=(arguments, streams, dict(env or os.environ), os.getcwd()))
+        child = FORKS.Process(target=_be_command, args=(arguments, streams, dict(env or os.environ), os.getcwd()))
         child.start()
         child.join(timeout)
         if child.exitcode is None:

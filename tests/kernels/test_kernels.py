@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+from pictopic import kernels
+
 LEARN = """
 import hashlib
 import numpy as np
@@ -31,3 +33,15 @@ def test_a_model_does_not_depend_on_whether_the_kernels_were_compiled_before(tmp
     ]
     assert any(tmp_path.rglob("*.nbc"))  # otherwise both have compiled them
     assert runs[0] == runs[1]
+
+
+def test_machine_code_older_than_any_kernel_is_deleted(tmp_path, monkeypatch):
+    cache = tmp_path / "__pycache__"
+    cache.mkdir()
+    ages = {"kernel.py": 10, "__pycache__/old.nbi": 5, "__pycache__/old.nbc": 5, "__pycache__/new.nbi": 20}
+    for name, time in ages.items():
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (time, time))
+    monkeypatch.setattr(kernels, "__file__", str(tmp_path / "__init__.py"))
+    kernels._drop_stale_machine_code()
+    assert [path.name for path in cache.iterdir()] == ["new.nbi"]

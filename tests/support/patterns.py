@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 from PIL import Image
 
-from pictopic import PictureModel
-from tests.corpus.conftest import write_metadata
+from tests.support.folders import write_metadata
 
 QUICK = {"n_words": 12, "regions": "1x1", "features": ("cld",), "n_jobs": 1, "verbose": 0}
 
@@ -36,30 +34,3 @@ def write_patterns(folder: Path, numbers: range, **changes: str) -> Path:
         rows.append({"file_name": f"{number}.png", "tags": ";".join(tags), "label": label} | changes)
     write_metadata(folder, rows)
     return folder
-
-
-@pytest.fixture(scope="session")
-def patterns(tmp_path_factory) -> Path:
-    return write_patterns(tmp_path_factory.mktemp("patterns") / "photos", range(100))
-
-
-@pytest.fixture(scope="session")
-def model(patterns) -> PictureModel:
-    """A shallow model of a hundred pictures; not to be changed."""
-    return PictureModel(**QUICK, model="shallow").fit(patterns)
-
-
-@pytest.fixture(scope="session")
-def plain_model(tmp_path_factory) -> PictureModel:
-    """A deep model of pictures with neither tags nor classes; not to be changed."""
-    folder = tmp_path_factory.mktemp("plain") / "photos"
-    folder.mkdir()
-    for number in range(100):
-        Image.fromarray(pattern(number)[0]).save(folder / f"{number}.png")
-    return PictureModel(**QUICK).fit(folder)
-
-
-@pytest.fixture(scope="session")
-def deep_model(model) -> PictureModel:
-    """A deep one of the same; not to be changed."""
-    return PictureModel(**QUICK, model="deep").fit(model.corpus_)
