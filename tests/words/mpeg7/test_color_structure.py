@@ -3,8 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pictopic.words.mpeg7 import color_structure
-from pictopic.words.mpeg7.color_structure import _quantized
+from pictopic.words.mpeg7 import _quantized, color_structure
 from tests.support.pictures import synthetic_picture
 
 # Where a shell of differences begins, its numbers of hues and sums, and its first cell.
