@@ -9,16 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pictopic import files
-from pictopic.files import (
-    LockedError,
-    check_place,
-    check_regular,
-    csv_text,
-    has_too_long_name,
-    lock,
-    write_text,
-    writing,
-)
+from pictopic.files import check_place, check_regular, csv_text, has_too_long_name, write_text, writing
+from pictopic.processes import lock_beside
 
 
 def test_text_that_cannot_be_written_leaves_the_old_file(tmp_path):
@@ -84,34 +76,6 @@ def test_a_path_that_is_too_long_is_found(tmp_path):
     assert has_too_long_name(path)
 
 
-def test_a_thread_may_take_its_own_lock_again_and_keeps_it_until_the_outer_block_ends(tmp_path):
-    seen = []
-
-    def another():
-        try:
-            with lock(tmp_path / "a.lock", "a", timeout=0.05):
-                seen.append("free")
-        except LockedError:
-            seen.append("locked")
-
-    def ask():
-        thread = threading.Thread(target=another)
-        thread.start()
-        thread.join()
-
-    with lock(tmp_path / "a.lock", "a"):
-        with lock(tmp_path / "a.lock", "a", timeout=0.05):
-            ask()
-        ask()
-    ask()
-    assert seen == ["locked", "locked", "free"]
-
-
-def test_another_lock_of_the_same_thread_is_not_its_own(tmp_path):
-    with lock(tmp_path / "a.lock", "a"), lock(tmp_path / "b.lock", "b"):
-        assert (tmp_path / "b.lock.holder").is_file()
-
-
 def test_a_folder_is_not_brought_back_while_its_writer_is_alive(tmp_path, monkeypatch):
     """A reader between the two renames of a system that cannot exchange folders."""
     monkeypatch.setattr(files, "_exchange", lambda one, other: False)
@@ -129,7 +93,7 @@ def test_a_folder_is_not_brought_back_while_its_writer_is_alive(tmp_path, monkey
             readers.append(reader)
 
     monkeypatch.setattr("os.rename", slow_rename)
-    with files.lock_beside(folder):
+    with lock_beside(folder):
         new = files.fresh_folder(folder)
         (new / "new.txt").write_text("new")
         files.replace_folder(new, folder)

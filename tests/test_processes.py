@@ -2,10 +2,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
+from pictopic.processes import LockedError, lock
 from tests.support.processes import ended, session, start
 
 _SLEEPING = """
@@ -91,3 +93,31 @@ def test_names_left_by_a_process_that_was_stopped_are_removed_without_a_word(tmp
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "left")], capture_output=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
     assert not (tmp_path / "left").exists()
+
+
+def test_a_thread_may_take_its_own_lock_again_and_keeps_it_until_the_outer_block_ends(tmp_path):
+    seen = []
+
+    def another():
+        try:
+            with lock(tmp_path / "a.lock", "a", timeout=0.05):
+                seen.append("free")
+        except LockedError:
+            seen.append("locked")
+
+    def ask():
+        thread = threading.Thread(target=another)
+        thread.start()
+        thread.join()
+
+    with lock(tmp_path / "a.lock", "a"):
+        with lock(tmp_path / "a.lock", "a", timeout=0.05):
+            ask()
+        ask()
+    ask()
+    assert seen == ["locked", "locked", "free"]
+
+
+def test_another_lock_of_the_same_thread_is_not_its_own(tmp_path):
+    with lock(tmp_path / "a.lock", "a"), lock(tmp_path / "b.lock", "b"):
+        assert (tmp_path / "b.lock.holder").is_file()

@@ -1,4 +1,4 @@
-"""Files and folders that are old or new, never half: writing, swapping, locking, and paths that stay inside."""
+"""Files and folders that are old or new, never half: writing, swapping, and paths that stay inside."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import socket
 import stat
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pictopic.processes import lock_beside
+
 _MAX_JSON = 1 << 30  # bytes
-_LOCK_SECONDS = 10.0
 _MAX_NAME, _MAX_PATH = 255, 4096  # bytes, where the system does not say
 _ATTEMPTS, _PAUSE = 20, 0.05  # to read what others are replacing; seconds in between
 T = TypeVar("T")
@@ -292,72 +292,6 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except OSError:  # its name is too long, or it is behind a folder without permission
         return False
-
-
-# ---- locks -----------------------------------------------------------------------------------------------------------
-
-
-class LockedError(OSError):
-    """Another process is changing the same thing."""
-
-
-_held = threading.local()  # .keys: the locks that this thread holds; with its process, as a fork copies them
-
-
-@contextmanager
-def lock(path: Path, what: str, timeout: float | None = None) -> Iterator[None]:
-    """Only one process at a time is inside the block; the system frees the lock of a process that was killed.
-
-    A thread that is inside the block of a lock may enter another block of the same lock; other threads wait.
-
-    Parameters
-    ----------
-    path : Path
-        Of the lock file, which stays; who holds it is written beside it.
-    what : str
-        What is locked, for the error.
-    timeout : float, optional
-        Seconds to wait; default: 10, -1: for ever.
-
-    Raises
-    ------
-    LockedError
-        It names the process and the host that hold the lock.
-    """
-    from filelock import FileLock, Timeout
-
-    key = (os.getpid(), os.path.realpath(path))
-    keys = _held.__dict__.setdefault("keys", set())
-    if key in keys:
-        yield
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    holder = path.with_name(path.name + ".holder")
-    own = FileLock(path, timeout=_LOCK_SECONDS if timeout is None else timeout)
-    try:
-        own.acquire()
-    except Timeout:
-        try:
-            by = f"process {holder.read_text(encoding='utf-8')[:200].strip()}"
-        except OSError:
-            by = "another process"
-        raise LockedError(f"{what} is being changed by {by}: try again when that has ended") from None
-    keys.add(key)
-    try:
-        with suppress(OSError):
-            holder.write_text(f"{os.getpid()} on {socket.gethostname()}\n", encoding="utf-8")
-        yield
-    finally:
-        keys.discard(key)
-        with suppress(OSError):
-            holder.unlink()
-        own.release()
-
-
-def lock_beside(folder: Path, timeout: float | None = None) -> Any:
-    """The lock of a folder that is replaced as a whole: ``.NAME.lock`` beside it."""
-    folder = Path(os.path.realpath(folder))
-    return lock(folder.with_name(f".{folder.name}.lock"), str(folder), timeout)
 
 
 # ---- folders that are to be written ----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pictopic import Corpus
-from pictopic.files import LockedError
+from pictopic.processes import LockedError
 from pictopic.tasks.decisions import Decisions
 from tests.campaigns import builders
 from tests.campaigns.children import Child, in_child

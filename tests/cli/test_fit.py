@@ -14,7 +14,7 @@ import pytest
 import pictopic
 from pictopic import Corpus
 from pictopic.cli.fit import _unfinished_source
-from pictopic.files import lock_beside
+from pictopic.processes import lock_beside
 from tests.support.commands import run
 from tests.support.patterns import write_patterns
 from tests.support.processes import ended, start

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from pictopic.files import lock_beside
+from pictopic.processes import lock_beside
 from tests.support.commands import run
 from tests.support.patterns import write_patterns
 from tests.support.texts import make_texts

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from pictopic import PictureModel
-from pictopic.files import lock_beside
+from pictopic.processes import lock_beside
 from tests.support.commands import run
 from tests.support.patterns import QUICK, write_patterns
 

@@ -14,7 +14,7 @@ import pytest
 from pictopic import Corpus
 from pictopic.corpus import store
 from pictopic.corpus.store import SCHEMA
-from pictopic.files import LockedError
+from pictopic.processes import LockedError
 from pictopic.storage import sha256
 from pictopic.words.tags import split_tags
 from tests.corpus.conftest import WORDS, write_metadata, write_pictures
@@ -244,7 +244,7 @@ def test_processes_that_change_a_corpus_lose_nothing_and_readers_never_see_half(
 
 
 def test_who_holds_the_lock_is_named(corpus, monkeypatch):
-    monkeypatch.setattr("pictopic.files._LOCK_SECONDS", 0.2)
+    monkeypatch.setattr("pictopic.processes._LOCK_SECONDS", 0.2)
     code = """
         import sys, time
         from pathlib import Path

@@ -208,7 +208,7 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(topics, tmp_path):
 
 
 def test_a_saved_model_is_replaced_under_a_lock(topics, tmp_path):
-    from pictopic.files import LockedError, lock_beside
+    from pictopic.processes import LockedError, lock_beside
 
     model, seen = fitted(topics), []
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from pictopic import Corpus, PictureModel
-from pictopic.files import lock_beside
 from pictopic.picture_model import integrity
 from pictopic.picture_model.integrity import ModelFiles
+from pictopic.processes import lock_beside
 from tests.support.patterns import QUICK, pattern
 
 
@@ -86,13 +86,13 @@ def test_a_process_that_holds_the_lock_of_a_model_can_save_it(model, folder):
 
 
 def test_a_save_into_a_model_that_another_process_saves_names_it(model, folder):
-    code = "import sys, time; from pathlib import Path; from pictopic.files import lock_beside\n"
+    code = "import sys, time; from pathlib import Path; from pictopic.processes import lock_beside\n"
     code += "with lock_beside(Path(sys.argv[1])):\n    print('locked', flush=True)\n    time.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE)
     try:
         process.stdout.readline()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("pictopic.files.lock_beside.__defaults__", (0.1,))
+            patch.setattr("pictopic.processes.lock_beside.__defaults__", (0.1,))
             with pytest.raises(OSError, match=f"is being changed by process {process.pid} on"):
                 model.save(folder)
     finally:

@@ -31,7 +31,7 @@ def demo(
         out.mkdir(exist_ok=True)
     from pictopic.cli.jobs import stoppable
     from pictopic.demo.demonstration import run
-    from pictopic.files import lock_beside
+    from pictopic.processes import lock_beside
 
     with stoppable(), lock_beside(out), progress_bars("pictures") as progress:
         text = run(out, seed, pictures, progress, training_report(progress))

@@ -176,7 +176,8 @@ def tune(
     Then: pictopic fit photos --out photos.model --tuned tuned/best.json
     """
     from pictopic.cli.jobs import stoppable
-    from pictopic.files import check_place, lock_beside
+    from pictopic.files import check_place
+    from pictopic.processes import lock_beside
 
     print_warnings()
     with misuse():

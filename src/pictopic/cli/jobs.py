@@ -16,8 +16,8 @@ from typing import Any
 import typer
 
 from pictopic.cli.output import MisuseError
-from pictopic.files import lock_beside, read_json, write_text
-from pictopic.processes import end_workers, program
+from pictopic.files import read_json, write_text
+from pictopic.processes import end_workers, lock_beside, program
 
 _JOB = "job.json"
 _ONCE = ("--finish", "--restart")  # options to leave out of the command that resumes

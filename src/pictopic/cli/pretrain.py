@@ -55,7 +55,8 @@ def pretrain(
 
     Then: pictopic fit photos.corpus --init photos.start --out photos.model
     """
-    from pictopic.files import check_place, lock_beside
+    from pictopic.files import check_place
+    from pictopic.processes import lock_beside
     from pictopic.storage import is_remote, local
 
     print_warnings()

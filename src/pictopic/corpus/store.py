@@ -29,7 +29,6 @@ from pictopic.files import (
     check_regular,
     csv_text,
     is_inside,
-    lock,
     read_json,
     sync_file,
     sync_folder,
@@ -37,6 +36,7 @@ from pictopic.files import (
     write_bytes,
     write_text,
 )
+from pictopic.processes import lock
 from pictopic.storage import Store, cache_folder, sha256
 from pictopic.words.codebook import Codebook
 from pictopic.words.vocabulary import Vocabulary
@@ -181,7 +181,7 @@ _CHECKS = {
 
 
 def corpus_lock(folder: Path) -> AbstractContextManager[None]:
-    """Only one process at a time changes a corpus; see `pictopic.files.lock`."""
+    """Only one process at a time changes a corpus; see `pictopic.processes.lock`."""
     return lock(folder / ".lock", str(folder))
 
 

@@ -37,8 +37,9 @@ from pictopic.checks import (
     whole,
     yes_or_no,
 )
-from pictopic.files import check_regular, lock_beside, read_json, read_unchanged, write_bytes, write_text
+from pictopic.files import check_regular, read_json, read_unchanged, write_bytes, write_text
 from pictopic.models.tree import WordTree
+from pictopic.processes import lock_beside
 from pictopic.storage import is_remote, local, readable, written
 
 MODELS = {

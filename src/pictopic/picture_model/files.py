@@ -16,20 +16,12 @@ from safetensors.numpy import save_file
 from pictopic.checks import array, read_arrays, section, shown, whole
 from pictopic.corpus.corpus import Corpus
 from pictopic.corpus.store import BUILDING, SHARDS, Manifest
-from pictopic.files import (
-    check_regular,
-    fresh_folder,
-    lock_beside,
-    read_json,
-    read_unchanged,
-    recovered,
-    replace_folder,
-    write_text,
-)
+from pictopic.files import check_regular, fresh_folder, read_json, read_unchanged, recovered, replace_folder, write_text
 from pictopic.models.persistence import load as load_estimator
 from pictopic.models.persistence import save_files as save_estimator
 from pictopic.picture_model.integrity import ModelFiles, checksum, table_of
 from pictopic.picture_model.parts import check_figures, check_options, check_together
+from pictopic.processes import lock_beside
 from pictopic.storage import sha256
 from pictopic.tasks.annotate import TagThresholds
 from pictopic.tasks.classify import ClassHead

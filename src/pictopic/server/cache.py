@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from filelock import FileLock
 
-from pictopic.files import lock
+from pictopic.processes import lock
 from pictopic.storage import cache_folder
 from pictopic.words.pictures import PictureError, open_picture
 
