@@ -31,8 +31,8 @@ from pictopic.cluster.workers import RayWorkers
 from pictopic.corpus import store
 from pictopic.demo.scenes import write_scenes
 from pictopic.models.inputs import no_labels, summarize
-from pictopic.models.peers import current
 from pictopic.models.run import Run
+from pictopic.models.training import current
 from pictopic.words.vocabulary import Vocabulary
 
 _BLOCK = 2000  # made-up documents that are in memory at a time

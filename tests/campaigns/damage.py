@@ -19,8 +19,7 @@ import pyarrow.parquet as pq
 from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as tensor_bytes
 
-from pictopic.picture_model.files import CONFIG
-from pictopic.picture_model.integrity import checksum
+from pictopic.picture_model.files import CONFIG, checksum
 
 HOSTILE_NAMES = ("/etc/passwd", "../../../secret.png", "../../..", "..", "", "a\0b", "a\nb", "x" * 5000, "~/a", "C:\\a")
 HOSTILE_VALUES: tuple[Any, ...] = (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pictopic import Checkpoint, DeepDocNADE, Run, SupDeepDocNADE
-from pictopic.models.peers import Peers, current, together
+from pictopic.models.training import Peers, current, together
 from tests.support.small_deep import small
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from pictopic import Corpus, PictureModel
-from pictopic.picture_model import integrity
-from pictopic.picture_model.integrity import ModelFiles
+from pictopic.picture_model import files
+from pictopic.picture_model.files import ModelFiles
 from pictopic.processes import lock_beside
 from tests.support.patterns import QUICK, pattern
 
@@ -201,7 +201,7 @@ def test_a_part_of_another_model_is_refused(model, folder, tmp_path, part):
 
 
 def test_large_files_are_left_to_check_files(folder, monkeypatch):
-    monkeypatch.setattr(integrity, "_SMALL", 100)
+    monkeypatch.setattr(files, "_SMALL", 100)
     name = next((folder / "index").glob("vectors-*.npy")).relative_to(folder).as_posix()
     flip(folder / name)
     loaded = load(folder)
@@ -210,7 +210,7 @@ def test_large_files_are_left_to_check_files(folder, monkeypatch):
 
 
 def test_a_large_file_of_another_size_is_found_at_once(folder, monkeypatch):
-    monkeypatch.setattr(integrity, "_SMALL", 100)
+    monkeypatch.setattr(files, "_SMALL", 100)
     path = next((folder / "index").glob("vectors-*.npy"))
     path.write_bytes(path.read_bytes()[:-4])
     with pytest.raises(ValueError, match=f"{path.name} was changed"):
@@ -240,7 +240,7 @@ def test_a_model_that_another_one_has_replaced_is_not_called_damaged(folder, mod
 
 def test_hashes_of_shards_are_taken_from_the_manifest(model, tmp_path, monkeypatch):
     read = []
-    monkeypatch.setattr(integrity, "sha256", lambda path: read.append(path.name) or "0" * 64)
+    monkeypatch.setattr(files, "sha256", lambda path: read.append(path.name) or "0" * 64)
     monkeypatch.setattr("pictopic.picture_model.files.sha256", lambda path: "0" * 64)
     model.save(tmp_path / "model")
     assert "head.safetensors" in read

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from pictopic import PictureModel
-from pictopic.picture_model.integrity import checksum
+from pictopic.picture_model.files import checksum
 from tests.support.patterns import pattern
 
 NAMES = [

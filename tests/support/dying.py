@@ -6,7 +6,7 @@ import os
 import signal
 
 from pictopic.models.deep_training import DeepTrainer
-from pictopic.models.peers import current
+from pictopic.models.training import current
 
 
 def die_once(marker):

@@ -458,13 +458,13 @@ def test_without_faiss_its_kinds_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(ImportError, match=r"pip install 'pictopic\[search\]'"):
         Index.build(np.eye(3), kind="ivf")
-    monkeypatch.setattr(candidates_module, "MAX_EXACT", 2)
+    monkeypatch.setattr(search, "MAX_EXACT", 2)
     with pytest.warns(UserWarning, match=r"pictopic\[search\]"):
         assert Index.build(np.eye(3)).kind == "exact"
 
 
 @pytest.mark.usefixtures("faiss")
 def test_auto_goes_by_the_number_of_vectors_and_their_size(monkeypatch):
-    monkeypatch.setattr(candidates_module, "MAX_EXACT", 100)
-    monkeypatch.setattr(candidates_module, "MAX_8BIT", 1000)
+    monkeypatch.setattr(search, "MAX_EXACT", 100)
+    monkeypatch.setattr(search, "MAX_8BIT", 1000)
     assert [Index.build(made(n, 5)).kind for n in (100, 150, 250)] == ["exact", "8bit", "ivf"]

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from torch import Tensor, distributed
 
-from pictopic.models.peers import Peers
+from pictopic.models.training import Peers
 
 T = TypeVar("T")
 

@@ -82,7 +82,7 @@ def _work(function: Callable[..., Any], threads: int, config: dict[str, Any]) ->
     from torch import distributed
 
     from pictopic.cluster.group import ProcessGroup
-    from pictopic.models.peers import together
+    from pictopic.models.training import together
 
     peers = ProcessGroup()
     try:

@@ -22,10 +22,9 @@ from pictopic.models.inputs import PICTURES_FIRST, Statistics, in_parts, summari
 from pictopic.models.likelihood import DeepLikelihoodMixin
 from pictopic.models.network import Network, initial_parameters, parameter_shapes
 from pictopic.models.parameters import word_frequencies
-from pictopic.models.peers import current
 from pictopic.models.run import Run
 from pictopic.models.softmax_output import torch_threads
-from pictopic.models.training import train
+from pictopic.models.training import current, train
 from pictopic.models.tree import WordTree
 
 _ROW_MULTIPLE = 16  # with a multiple of this many rows, matrix products give each row the same bits

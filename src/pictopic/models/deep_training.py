@@ -16,10 +16,9 @@ from pictopic.kernels.rows import NORMALIZATIONS, fill_rows
 from pictopic.kernels.splits import split_annotations, split_each_word, split_orderings
 from pictopic.models.inputs import PICTURES_FIRST
 from pictopic.models.network import Network
-from pictopic.models.peers import Peers
 from pictopic.models.softmax_output import torch_threads
 from pictopic.models.solver import Solver
-from pictopic.models.training import Trainer
+from pictopic.models.training import Peers, Trainer
 
 # Learning rate factors of fine-tuning: classes start fresh and learn faster, pretrained parameters slower so as not to
 # be forgotten.  The best of a few pairs on validation splits of the MIR Flickr tags with a tenth of the labels.

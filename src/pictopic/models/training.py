@@ -5,18 +5,23 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from pictopic.models.peers import Peers
 from pictopic.models.run import Progress, Run, Status, uninterrupted
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the shallow models train without torch
+    from torch import Tensor
+
     from pictopic.models.checkpoint import Checkpoint
+
+T = TypeVar("T")
 
 _AHEAD = 2  # minibatches read in advance
 _SHOWN_ROWS = 8  # rows of a bad minibatch that an error names
@@ -333,3 +338,48 @@ class _Saver:
 
 def _below(tensors: dict[str, Any], prefix: str) -> dict[str, Any]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+# ---- several processes that train one model --------------------------------------------------------------------------
+
+
+class Peers:
+    """A single process; `pictopic.cluster.group` has the implementation for several.
+
+    Examples
+    --------
+    >>>     >>> Peers().part(10)
+    slice(0, 10, None)
+    """
+
+    rank = 0  # number of this process
+    size = 1  # number of processes
+
+    def part(self, n: int) -> slice:
+        """Return this process's part of the `n` documents of a minibatch."""
+        return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
+
+    def add(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by its sum over all processes."""
+
+    def agree(self, decide: Callable[[], T]) -> T:
+        """Return what the first process decides; the others wait for it."""
+        return decide()
+
+
+_current: ContextVar[Peers | None] = ContextVar("peers", default=None)
+
+
+def current() -> Peers:
+    """Return the peers that this process trains with."""
+    return _current.get() or Peers()
+
+
+@contextmanager
+def together(peers: Peers) -> Iterator[None]:
+    """Train with these peers inside the block."""
+    token = _current.set(peers)
+    try:
+        yield
+    finally:
+        _current.reset(token)

@@ -15,8 +15,7 @@ from pictopic.corpus.sources import Source, read_source
 from pictopic.files import temporary_folder
 from pictopic.models.checkpoint import Checkpoint
 from pictopic.models.run import Run
-from pictopic.picture_model.files import read_model, write_model
-from pictopic.picture_model.integrity import ModelFiles
+from pictopic.picture_model.files import ModelFiles, read_model, write_model
 from pictopic.picture_model.review import ReviewMixin
 from pictopic.picture_model.update import updated_corpus
 from pictopic.tasks.decisions import Decisions

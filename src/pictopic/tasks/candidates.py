@@ -9,7 +9,6 @@ and reading a faiss file 2.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -18,40 +17,11 @@ import numpy as np
 
 from pictopic.checks import array
 
-MAX_EXACT = 200_000  # vectors: even with 2048 numbers per vector, a query takes a tenth of a second
-MAX_8BIT = 500_000_000  # numbers in all vectors: again a tenth of a second
 _PER_ANSWER = 10  # candidates per answer
 _BLOCK = 16 << 20  # bytes of vectors added at once
 _TRAINING = 64  # training vectors per cluster
 _MIN_TRAINING = 39  # training vectors per cluster below which faiss warns
-_KINDS = ("8bit", "ivf")
 _MAX_NUMBER = 1.001  # of a vector of length 1
-
-
-def choose_kind(kind: str, n_vectors: int, n_dimensions: int) -> str:
-    """Return the kind of index, choosing one if it is "auto"; raise a ValueError for an unknown kind.
-
-    Examples
-    --------
-    >>> from pictopic.tasks.candidates import choose_kind
-    >>> choose_kind("auto", 25_000, 512), choose_kind("ivf", 25_000, 512)
-    ('exact', 'ivf')
-    """
-    if kind not in ("auto", "exact", *_KINDS):
-        raise ValueError(f'kind must be "auto", "exact", "8bit" or "ivf", got {kind!r}')
-    if kind == "exact" or not n_vectors or (kind == "auto" and n_vectors <= MAX_EXACT):
-        return "exact"
-    try:
-        _faiss()
-    except ImportError as error:
-        if kind != "auto":
-            raise
-        # Slower, but right: no reason to fail after all the work so far.
-        warnings.warn(f"{n_vectors} vectors are searched one by one: {error}", stacklevel=3)
-        return "exact"
-    if kind == "auto":
-        return "8bit" if n_vectors * n_dimensions <= MAX_8BIT else "ivf"
-    return kind
 
 
 class Clusters(NamedTuple):
@@ -106,7 +76,7 @@ class Candidates:
         n, d = vectors.shape
         # Twice the square root of n: finding clusters costs as much as searching some of them.
         n_clusters = max(1, min(int(2 * n**0.5), n // _MIN_TRAINING))
-        faiss = _faiss()
+        faiss = load_faiss()
         index = faiss.index_factory(d, f"IVF{n_clusters},SQ8", faiss.METRIC_INNER_PRODUCT)
         index.cp.seed = int(rng.randint(2**31 - 1))
         index.train(vectors[np.sort(rng.permutation(n)[: _TRAINING * n_clusters])])
@@ -118,7 +88,7 @@ class Candidates:
     @classmethod
     def restore(cls, vectors: np.ndarray, clusters: Clusters | None) -> Candidates:
         """Rebuild the index from vectors and their clusters; raise a ValueError if a vector is wrong."""
-        faiss = _faiss()
+        faiss = load_faiss()
         d = vectors.shape[1]
         if clusters is None:
             index = faiss.index_factory(d, "SQ8", faiss.METRIC_INNER_PRODUCT)
@@ -177,7 +147,8 @@ def _parts(vectors: np.ndarray) -> Iterator[np.ndarray]:
         yield part
 
 
-def _faiss() -> Any:
+def load_faiss() -> Any:
+    """Import faiss; the error says what to install."""
     try:
         return import_module("faiss")
     except ImportError as error:

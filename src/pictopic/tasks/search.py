@@ -16,16 +16,45 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from pictopic.corpus.readers import DenseRows
-from pictopic.tasks.candidates import Candidates, choose_kind
+from pictopic.tasks.candidates import Candidates, load_faiss
 from pictopic.tasks.index_files import IndexFiles, Saved
 
 Kind = Literal["auto", "exact", "8bit", "ivf"]
 
+MAX_EXACT = 200_000  # vectors: even with 2048 numbers per vector, a query takes a tenth of a second
+MAX_8BIT = 500_000_000  # numbers in all vectors: again a tenth of a second
+_FAISS_KINDS = ("8bit", "ivf")
 _BLOCK = 16 << 20  # bytes of vectors multiplied at once
 _QUERIES = 64  # searched at once: more do not make the product any faster
 _RANKED = 4 << 20  # bytes of candidates compared at once
 _SAMPLED = 100  # queries for measuring recall
 _RECALL_AT = 10
+
+
+def choose_kind(kind: str, n_vectors: int, n_dimensions: int) -> str:
+    """Return the kind of index, choosing one if it is "auto"; raise a ValueError for an unknown kind.
+
+    Examples
+    --------
+    >>> from pictopic.tasks.search import choose_kind
+    >>> choose_kind("auto", 25_000, 512), choose_kind("ivf", 25_000, 512)
+    ('exact', 'ivf')
+    """
+    if kind not in ("auto", "exact", *_FAISS_KINDS):
+        raise ValueError(f'kind must be "auto", "exact", "8bit" or "ivf", got {kind!r}')
+    if kind == "exact" or not n_vectors or (kind == "auto" and n_vectors <= MAX_EXACT):
+        return "exact"
+    try:
+        load_faiss()
+    except ImportError as error:
+        if kind != "auto":
+            raise
+        # Slower, but right: no reason to fail after all the work so far.
+        warnings.warn(f"{n_vectors} vectors are searched one by one: {error}", stacklevel=3)
+        return "exact"
+    if kind == "auto":
+        return "8bit" if n_vectors * n_dimensions <= MAX_8BIT else "ivf"
+    return kind
 
 
 class Index:
