@@ -185,7 +185,7 @@ def _other_shape(folder):
         (lambda f: _change_config(f, model="os.system"), "unknown model"),
         (lambda f: _change_config(f, options={"n_components": 5, "output": "tree", "evil": 1}), "does not take"),
         (lambda f: _change_config(f, options={}), "damaged"),
-        (lambda f: _change_config(f, tensors="../secret.safetensors"), "no name of a model's arrays"),
+        (lambda f: _change_config(f, tensors="../secret.safetensors"), "not the name of a model's arrays"),
         (lambda f: _change_config(f, classes=7), "'classes' is missing or wrong"),
         (lambda f: _change_config(f, learnt={}), "damaged"),
     ],
