@@ -1,6 +1,6 @@
 import pytest
 
-from pictopic import cli
+from pictopic.cli import application
 
 
 @pytest.mark.parametrize(
@@ -13,8 +13,8 @@ def test_a_computation_that_fails_is_said_in_one_line(monkeypatch, capsys, error
     def fail(**_):
         raise error
 
-    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.setattr(application, "app", fail)
     with pytest.raises(SystemExit) as exit:
-        cli.main()
+        application.main()
     assert exit.value.code == 1
     assert capsys.readouterr().err == line

@@ -36,7 +36,7 @@ def test_a_cluster_has_two_workers_unless_told_otherwise():
 def test_warnings_are_lines(capsys, monkeypatch):
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
     with warnings.catch_warnings():
-        output.tell_warnings()
+        output.print_warnings()
         warnings.warn("only 3 different patches", stacklevel=1)
     assert capsys.readouterr().err == "pictopic: only 3 different patches\n"
 

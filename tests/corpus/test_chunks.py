@@ -42,7 +42,8 @@ def double(number):
 
 
 def test_a_chunk_is_read_as_it_was_written(paths, tmp_path, rng):
-    chunk = make_chunk(paths, Extractor(OPTIONS, Codebook(rng.uniform(size=(5, 128)))))
+    chunk = make_chunk(paths, Extractor(OPTIONS, Codebook(rng.uniform(size=(5, 128)))), with_hashes=True)
+    assert len(chunk.hashes) == len(chunk.readable) > 0
     (tmp_path / "chunk.npz").write_bytes(chunk_bytes(chunk))
     again = read_chunk(tmp_path / "chunk.npz")
     assert again.skipped == chunk.skipped == [(1, "empty file")]

@@ -42,7 +42,7 @@ class Chunk(NamedTuple):
     counts: sparse.csr_array  # (n, n_regions * n_words)
     features: np.ndarray  # (n, n_features)
     sizes: np.ndarray  # (n, 2): width and height, upright, before any scaling
-    hashes: np.ndarray  # (n,), uint64
+    hashes: np.ndarray  # (n,), uint64; empty without
     skipped: list[tuple[int, str]]  # number within the chunk, reason
 
 
@@ -137,7 +137,7 @@ def learn_codebook(sample: Drawn, n_words: int, file_names: Mapping[int, str], s
 def count_words(paths: Sequence[str], options: WordOptions, centres: np.ndarray, folder: str) -> bytes:
     """Count the words of pictures in a folder, given the centres of a codebook, to the contents of a chunk file."""
     _check_visible(folder)
-    return chunk_bytes(make_chunk(paths, Extractor(options, Codebook(centres))))
+    return chunk_bytes(make_chunk(paths, Extractor(options, Codebook(centres)), with_hashes=True))
 
 
 def _check_visible(folder: str) -> None:
@@ -154,8 +154,8 @@ def _check_visible(folder: str) -> None:
         )
 
 
-def make_chunk(paths: Sequence[str], extractor: Extractor) -> Chunk:
-    """Count the words of some pictures."""
+def make_chunk(paths: Sequence[str], extractor: Extractor, with_hashes: bool = False) -> Chunk:
+    """Count the words of some pictures; their perceptual hashes are needed in a corpus only."""
     readable, rows, features, sizes, hashes, skipped = [], [], [], [], [], []
     for number, path in enumerate(paths):
         try:
@@ -172,7 +172,8 @@ def make_chunk(paths: Sequence[str], extractor: Extractor) -> Chunk:
         rows.append((words.astype(np.int32), counts[words]))
         features.append(picture_features)
         sizes.append(size)
-        hashes.append(perceptual_hash(image))
+        if with_hashes:
+            hashes.append(perceptual_hash(image))
     n_words = len(extractor.regions) * len(extractor.codebook)  # type: ignore[arg-type]
     ends = np.cumsum([0, *(len(words) for words, _ in rows)])
     indices, data = (np.concatenate([np.zeros(0, np.int32), *(row[k] for row in rows)]) for k in (0, 1))

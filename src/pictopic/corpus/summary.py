@@ -78,7 +78,7 @@ def estimate(source: Source, options: WordOptions, n_jobs: int | None = -1) -> E
         extractor = Extractor(options, codebook)
         make_chunk(paths[:1], extractor)  # compiles
         start = time.process_time()
-        chunk = make_chunk(paths, extractor)
+        chunk = make_chunk(paths, extractor, with_hashes=True)
         seconds_per_picture = (time.process_time() - start) / len(paths)
         learning = _learning_time(codebook, options)
     entries = chunk.counts.nnz / max(1, len(chunk.readable))

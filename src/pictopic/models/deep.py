@@ -16,6 +16,8 @@ from pictopic.models.deep_model import DeepModel
 from pictopic.models.estimator import SupervisedMixin
 from pictopic.models.run import Run
 
+_SCORE_POSITIONS = 32  # positions of a longer document that `score` samples
+
 
 class DeepDocNADE(DeepModel):
     """Deep document neural autoregressive distribution estimator.
@@ -193,7 +195,10 @@ class DeepDocNADE(DeepModel):
         -------
         float
         """
-        return self._mean_log_p_per_word(X, global_features)
+        log_perplexity = np.log(
+            self.perplexity(X, per="word", n_positions=_SCORE_POSITIONS, global_features=global_features)
+        )
+        return -float(log_perplexity)
 
 
 class SupDeepDocNADE(SupervisedMixin, DeepModel):

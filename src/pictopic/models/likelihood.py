@@ -22,8 +22,6 @@ if TYPE_CHECKING:  # the tree's models never load torch
     from pictopic.models.network import Network
     from pictopic.models.tree import WordTree
 
-_SCORE_POSITIONS = 32  # positions of a longer document that `score` samples
-
 
 def perplexity_of(losses: np.ndarray, lengths: np.ndarray, per: str) -> float:
     """Return the perplexity of documents from -log p(v) and their lengths; see `LikelihoodMixin.perplexity`."""
@@ -168,18 +166,21 @@ class LikelihoodMixin:
         return self.next_word_proba_from(hidden, columns)
 
     def next_word_proba_from(self, hidden: np.ndarray, columns: Any = None) -> np.ndarray:
-        """The same as `next_word_proba`, given what `transform` returned for the documents.
+        """Return the same as `next_word_proba`, given the documents' representations.
 
         Parameters
         ----------
         hidden : array of shape (n_documents, n_components)
+            As `transform` returned them.
         columns : array-like of int, optional
 
         Returns
         -------
         ndarray of shape (n_documents, n_columns), float32
         """
-        columns = check_columns(columns, self.n_features_in_)
+        return self._next_word_proba(hidden, check_columns(columns, self.n_features_in_))
+
+    def _next_word_proba(self, hidden: np.ndarray, columns: np.ndarray | None) -> np.ndarray:
         if self.tree_ is not None:
             from pictopic.models import tree_output
 
@@ -377,18 +378,7 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         return network.log_p_words(network.hidden(x, torch.from_numpy(f).to(self.device)))
 
     def sequence_log_likelihood(self, sequences: Iterable[Any], *, global_features: Any = None) -> np.ndarray:
-        """Return log p of sequences of words, exactly in the given order.
-
-        Parameters
-        ----------
-        sequences : list of array-like of int
-            Word ids, which are column numbers of X.
-        global_features : array-like of shape (n_sequences, n_features), optional
-
-        Returns
-        -------
-        ndarray of shape (n_sequences,), float64
-        """
+        """Return log p of sequences, each with its row of global features; see `DocNADE.sequence_log_likelihood`."""
         check_is_fitted(self)
         words, lengths = check_sequences(sequences, self.n_features_in_)
         if not len(lengths):
@@ -412,10 +402,8 @@ class DeepLikelihoodMixin(LikelihoodMixin):
 
         Parameters
         ----------
-        X, per
-            See `DocNADE.perplexity`.
-        n_orderings, random_state, n_positions, global_features
-            See `log_likelihood`.
+        X, per, n_orderings, random_state, n_positions, global_features
+            See `DocNADE.perplexity` and `log_likelihood`.
 
         Returns
         -------
@@ -426,13 +414,6 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         lengths = [document_lengths(documents.read(chunk)) for chunk in documents.chunks()]
         losses = -self._mean_log_p(documents, None, n_orderings, n_positions, random_state)
         return perplexity_of(losses, np.concatenate(lengths), per)
-
-    def _mean_log_p_per_word(self, X: Any, global_features: Any) -> float:
-        """Return the mean log-likelihood per word, the `score` of an unsupervised model."""
-        log_perplexity = np.log(
-            self.perplexity(X, per="word", n_positions=_SCORE_POSITIONS, global_features=global_features)
-        )
-        return -float(log_perplexity)
 
     def next_word_proba(self, X: Any, columns: Any = None, *, global_features: Any = None) -> np.ndarray:
         """Return the probability of each word to be the next, given a document's words and global features.
@@ -453,21 +434,9 @@ class DeepLikelihoodMixin(LikelihoodMixin):
         hidden = self._represent(self.parameters_, self._check_X(X, global_features, reset=False))
         return self.next_word_proba_from(hidden, columns)
 
-    def next_word_proba_from(self, hidden: np.ndarray, columns: Any = None) -> np.ndarray:
-        """The same as `next_word_proba`, given what `transform` returned for the documents.
-
-        Parameters
-        ----------
-        hidden : array of shape (n_documents, n_components of the last layer)
-        columns : array-like of int, optional
-
-        Returns
-        -------
-        ndarray of shape (n_documents, n_columns), float32
-        """
+    def _next_word_proba(self, hidden: np.ndarray, columns: np.ndarray | None) -> np.ndarray:
         import torch
 
-        columns = check_columns(columns, self.n_features_in_)
         out = np.empty((len(hidden), self.n_features_in_ if columns is None else len(columns)), np.float32)
         network = self._network(self.parameters_)
 

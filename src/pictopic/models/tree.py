@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -92,6 +94,11 @@ class WordTree:
             node = np.where(right, node + middle - low, node + 1)
             low, high = np.where(right & inner, middle, low), np.where(~right & inner, middle, high)
         return nodes, sides
+
+    @cached_property
+    def word_paths(self) -> tuple[np.ndarray, np.ndarray]:
+        """The `paths` of all words, computed once: predictions need them each time."""
+        return self.paths()
 
     def ranges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return low, middle and high of each inner node: it has the leaves ``low..high-1``, split at the middle."""

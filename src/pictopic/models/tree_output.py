@@ -264,7 +264,9 @@ def _losses(packed, n_hidden, leaves, order, offsets, activation, n_jobs) -> np.
 
 def next_word_proba(theta: Theta, tree: WordTree, hidden: np.ndarray, columns: np.ndarray | None) -> np.ndarray:
     """Return p(next word) of the columns (all by default), given hidden layers; other paths are not computed."""
-    nodes, sides = tree.paths(columns)
+    nodes, sides = tree.word_paths
+    if columns is not None:
+        nodes, sides = nodes[columns], sides[columns]
     path_nodes, node_positions = np.unique(nodes[nodes >= 0], return_inverse=True)
     inner = np.full(nodes.shape, -1)
     inner[nodes >= 0] = node_positions

@@ -98,7 +98,7 @@ class AnswersMixin:
         """
         fitted = self._check_fitted()
         if not isinstance(picture, Query):
-            return Query(self._reader, fitted.estimator, picture, split_tags(list(tags)))
+            return Query(self._reader, fitted.estimator, picture, split_tags(list(tags)) if tags else ())
         if tags:
             raise ValueError("a query has its tags already: give them to `query`")
         return picture

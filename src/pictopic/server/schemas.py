@@ -18,11 +18,6 @@ class Scored(BaseModel):
     name: str
     score: float
 
-    @classmethod
-    def of(cls, pairs: list[tuple[str, float]]) -> list[Scored]:
-        """From what the model answers."""
-        return [cls(name=name, score=round(score, 6)) for name, score in pairs]
-
 
 class Annotated(BaseModel):
     """Tags of a picture that was sent, best first; or why there are none."""

@@ -104,7 +104,8 @@ class PictureReader:
         vocabulary, collection_features = self.corpus.vocabulary, self.corpus.global_features
         if visual.shape[1] != vocabulary.n_pairs:
             raise ValueError("the picture was described with other visual words than the model's")
-        tag_counts = vocabulary.count_tags([list(tags)] * visual.shape[0])
+        shape = (visual.shape[0], vocabulary.n_annotation_words)
+        tag_counts = vocabulary.count_tags([list(tags)] * shape[0]) if tags else sparse.csr_array(shape, dtype=np.int32)
         X = sparse.csr_array(sparse.hstack([visual, tag_counts], format="csr", dtype=np.int32))
         f = None
         if collection_features is not None:

@@ -23,6 +23,7 @@ from pictopic.server.routers.dependencies import (
     listed,
     page_of,
     probable,
+    scored,
 )
 from pictopic.server.served_model import ServedModel
 from pictopic.tasks.exports import jpeg, patch_mosaic
@@ -101,7 +102,7 @@ def _class_topic(topic: Any) -> schemas.ClassTopic:
         label=topic.label,
         units=topic.units,
         visual_words=schemas.VisualWord.of(topic.visual_words),
-        tags=schemas.Scored.of(topic.tags),
+        tags=scored(topic.tags),
     )
 
 

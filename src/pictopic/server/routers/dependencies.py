@@ -83,6 +83,11 @@ def split_tags(tags: list[str]) -> list[str]:
     return [tag for text in tags for tag in text.split(",") if tag.strip()]
 
 
+def scored(pairs: Sequence[tuple[str, float]]) -> list[schemas.Scored]:
+    """Return a model's answer as JSON."""
+    return [schemas.Scored(name=name, score=round(score, 6)) for name, score in pairs]
+
+
 def ask_model(served: ServedModel, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """What the model answers; 422 if it cannot."""
     try:

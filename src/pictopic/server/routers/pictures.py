@@ -34,6 +34,7 @@ from pictopic.server.routers.dependencies import (
     listed,
     page_of,
     queued,
+    scored,
     search_collection,
     split_tags,
 )
@@ -102,7 +103,7 @@ async def _answer_uploads(request: Request, state: ServerState, method: _Method,
     def item(name: str, answer: Answer | ProblemError) -> BaseModel:
         if isinstance(answer, ProblemError):
             return method.item(file_name=name, problem=answer.problem())
-        return method.item(**{"file_name": name, method.field: schemas.Scored.of(answer)})
+        return method.item(**{"file_name": name, method.field: scored(answer)})
 
     if _NDJSON in request.headers.get("accept", ""):
         return await _streamed(uploads, share, item)
@@ -182,7 +183,7 @@ def picture(id: str, state: State) -> schemas.PictureAnswer:
             query = ask_model(served, model.query, _described_row(served, row))
             tags = ask_model(served, model.annotate, query, _PREDICTED) if has_tags else []
             classes = ask_model(served, model.classify, query, _PREDICTED) if model.has_classes else []
-        predicted = schemas.Predicted(tags=schemas.Scored.of(tags), classes=schemas.Scored.of(classes))
+        predicted = schemas.Predicted(tags=scored(tags), classes=scored(classes))
     except (PictureError, ProblemError):  # moved away, or a collection of tags only
         pass
     return schemas.PictureAnswer(**served.fields(row), predicted=predicted)
@@ -239,14 +240,14 @@ def _look(
         probabilities = ask(model.tag_probabilities, query)
     return schemas.LookAnswer(
         picture=None if row is None else schemas.Picture(**served.fields(row)),
-        classes=schemas.Scored.of(ask(model.classify, query, k)) if model.has_classes else [],
+        classes=scored(ask(model.classify, query, k)) if model.has_classes else [],
         tags=[
             schemas.LookTag(
                 **tag.model_dump(),
                 probability=probabilities.get(tag.name),
                 is_sure=None if sure is None else tag.name in sure,
             )
-            for tag in schemas.Scored.of(ranked)
+            for tag in scored(ranked)
         ],
         similar=search_collection(served, query, [], limit=n_similar).pictures,
     )

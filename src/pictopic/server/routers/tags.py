@@ -26,6 +26,7 @@ from pictopic.server.routers.dependencies import (
     page_of,
     probable,
     queued,
+    scored,
 )
 from pictopic.server.served_model import ServedModel
 from pictopic.tasks.annotate import Ranking
@@ -63,7 +64,7 @@ def tag(name: str, state: State, k: K = 10, offset: Offset = 0, limit: Limit = 2
     return schemas.TagAnswer(
         name=name,
         count=len(rows),
-        similar=schemas.Scored.of(similar),
+        similar=scored(similar),
         pictures=listed(served, rows[offset : offset + limit]),
         next_offset=next_offset(offset, limit, len(rows)),
     )
