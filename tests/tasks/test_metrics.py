@@ -188,3 +188,11 @@ def test_bad_input_is_refused(call, message):
 def test_measures_of_topics_are_here_too():
     assert metrics.npmi_coherence is topics.npmi_coherence
     assert set(metrics.__all__) <= set(vars(metrics))
+
+
+def test_scores_of_words_are_the_same_to_the_bit_in_whatever_order_the_words_come(rng):
+    words = [f"word{k}" for k in range(40)]
+    true = [rng.permutation(words)[:5].tolist() for _ in range(60)]
+    predicted = [rng.permutation(words)[:5].tolist() for _ in range(60)]
+    scores = {per_word_scores(true, predicted, rng.permutation(words).tolist()) for _ in range(20)}
+    assert len(scores) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
@@ -134,8 +135,9 @@ def per_word_scores(
     counted = list(true) if words is None else [word for word in dict.fromkeys(words) if true[word]]
     if not counted:
         raise ValueError("no picture has one of the words")
-    precision = float(np.mean([right[word] / max(predicted[word], 1) for word in counted]))
-    recall = float(np.mean([right[word] / true[word] for word in counted]))
+    # Exact sums: the order of the words in a set of texts differs from process to process.
+    precision = math.fsum(right[word] / max(predicted[word], 1) for word in counted) / len(counted)
+    recall = math.fsum(right[word] / true[word] for word in counted) / len(counted)
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     return WordScores(precision, recall, sum(right[word] > 0 for word in counted), f1)
 
