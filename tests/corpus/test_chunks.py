@@ -98,9 +98,11 @@ def test_one_job_stays_in_this_process():
 
 def test_one_job_has_one_thread_each_time_and_leaves_the_number_as_it_was():
     with threadpool_limits(2):
+        before = blas_threads()  # of a library that another test loaded, it may be 1
+        assert 2 in before
         for _ in range(2):
             assert list(in_processes(blas_threads, [()], 1)) == [{1}]
-            assert blas_threads() == {2}
+            assert blas_threads() == before
 
 
 def test_jobs_run_in_other_processes_with_one_thread_each():

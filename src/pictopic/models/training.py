@@ -344,11 +344,16 @@ def _below(tensors: dict[str, Any], prefix: str) -> dict[str, Any]:
 
 
 class Peers:
-    """A single process; `pictopic.cluster.group` has the implementation for several.
+    """The processes that train one model together: here a single one; `pictopic.cluster.group` has several.
+
+    Call the same `fit` in each process, inside `together`; the estimators need no option for it.  All processes have
+    the same documents and draw the same random numbers; each computes the gradient of its part of every minibatch, and
+    the gradients are summed.  The result is that of one process, up to rounding.
 
     Examples
     --------
-    >>>     >>> Peers().part(10)
+    >>> from pictopic.models.training import Peers
+    >>> Peers().part(10)
     slice(0, 10, None)
     """
 
