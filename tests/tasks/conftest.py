@@ -1,0 +1,6 @@
+import pytest
+
+
+@pytest.fixture
+def faiss():
+    return pytest.importorskip("faiss")
