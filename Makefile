@@ -10,7 +10,7 @@ demo: $(STAMP)
 	$(BIN)/pictopic demo
 
 test: lint
-	$(BIN)/pytest -m "not slow" -n auto --dist loadgroup
+	$(BIN)/pytest -m "not slow" -n auto --dist loadfile
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow $(TESTS)

@@ -1,9 +1,8 @@
-"""Fixtures of several packages, each made once per worker, and which tests share a worker."""
+"""Fixtures of several packages, each made once per worker."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,29 +16,6 @@ from tests.support.pictures import made_photo
 # How long an example takes is nobody's fault: the first one loads compiled code, and machines are busy.
 settings.register_profile("pictopic", deadline=None)
 settings.load_profile("pictopic")
-
-
-# One worker runs all tests of a file, and of these folders: the others need not make the same fixtures again.
-FOLDERS = ("tests/server/", "tests/cluster/")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Deal out files instead of tests.
-
-    xdist's groups (3.8, ``--dist loadgroup``) do nothing with pytest 9.2: xdist writes them into an attribute that
-    pytest does not read any more.
-    """
-    if config.getvalue("dist") != "loadgroup":
-        return None
-    from xdist.scheduler import LoadGroupScheduling
-
-    class FileScheduling(LoadGroupScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            folder = next((folder for folder in FOLDERS if nodeid.startswith(folder)), None)
-            return folder or nodeid.partition("::")[0]
-
-    return FileScheduling(config, log)
 
 
 @pytest.fixture

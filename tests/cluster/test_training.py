@@ -14,7 +14,7 @@ from tests.support.dying import fit_and_die
 from tests.support.patterns import write_patterns
 from tests.support.texts import make_texts
 
-slow = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
+slow = pytest.mark.slow
 OPTIONS = {"n_components": (12, 8), "max_iter": 4, "batch_size": 16, "random_state": 3}
 
 
@@ -65,7 +65,6 @@ def test_after_a_worker_was_killed_training_goes_on_from_its_checkpoint(cluster,
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("cluster")
 def test_a_damaged_shard_is_named_at_once(cluster, tmp_path):
     corpus = make_texts(tmp_path / "a")
     path = next((corpus.folder / "shards").iterdir()) / "counts.npy"
@@ -83,14 +82,12 @@ def test_a_damaged_shard_is_named_at_once(cluster, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("cluster")
 def test_a_shallow_model_stays_here(cluster, topics):
     with pytest.raises(ValueError, match="only the deep models can"):
         fit_on_cluster(DocNADE(), Rows(topics[0]), None, Run(), address="auto", workers=2)
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("cluster")
 def test_a_driver_that_was_killed_goes_on_to_the_same_model(tmp_path):
     corpus = make_texts(tmp_path / "a", n=600)
     command = [
@@ -111,7 +108,6 @@ def test_a_driver_that_was_killed_goes_on_to_the_same_model(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("cluster")
 def test_fit_on_a_cluster_writes_the_model_of_one_process(tmp_path):
     photos = write_patterns(tmp_path / "photos", range(60))
     command = [

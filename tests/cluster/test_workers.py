@@ -13,7 +13,7 @@ from tests.corpus.conftest import WORDS, write_metadata, write_pictures
 from tests.support.dying import call_and_die
 from tests.support.folders import contents
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
+pytestmark = pytest.mark.slow
 OPTIONS = WORDS | {"features": ("cld",), "step": 4}
 
 

@@ -14,7 +14,6 @@ from tests.server.conftest import check_problem, files, picture, served
 from tests.support.serving import get, serving
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("server")
 
 
 def test_the_longest_unused_goes_first():

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tests.server.conftest import files, picture, served
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("server")
 
 QUICKLY = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 

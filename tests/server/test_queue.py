@@ -19,7 +19,6 @@ from tests.server.conftest import check_problem, files, picture, served
 from tests.support.serving import post, serving
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("server")
 
 MEGABYTE = 1 << 20
 

@@ -15,7 +15,6 @@ from pictopic.server.run import ConnectionLimits
 from tests.server.conftest import connect, picture, read_all, running, send_raw
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("server")
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 HALF = b"GET /healthz HTTP/1.1\r\nHost: 127"

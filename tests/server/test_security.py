@@ -15,7 +15,6 @@ from pictopic.server.served_model import picture_id
 from tests.server.conftest import check_problem, files, picture, running, send_raw, served
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("server")
 
 UNKNOWN = "0" * 16
 TOKEN = "a secret of some length"  # noqa: S105

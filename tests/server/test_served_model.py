@@ -12,7 +12,6 @@ from pictopic.server.settings import Settings
 from tests.server.conftest import QUICK, check_problem, files, picture, served
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("server")
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,6 @@ from tests.server.conftest import check_problem, connect, files, picture, runnin
 from tests.support.pictures import progressive
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("server")
 
 TOKEN = "a secret of some length"  # noqa: S105
 

@@ -66,7 +66,7 @@ def silent(stage: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True)
-class Settings:
+class BuildOptions:
     """What a build does, apart from where it reads and writes; the same settings give the same bytes."""
 
     words: WordOptions
@@ -78,7 +78,7 @@ class Settings:
 def build(
     source: Source,
     folder: Path,
-    settings: Settings,
+    settings: BuildOptions,
     *,
     codebook: Codebook | None,
     codebook_rows: Any,
@@ -128,7 +128,7 @@ def build(
 class Build:
     """The stages of building a corpus in a folder, and what comes out of them."""
 
-    def __init__(self, source: Source, folder: Path, settings: Settings, workers: Workers, progress: Progress):
+    def __init__(self, source: Source, folder: Path, settings: BuildOptions, workers: Workers, progress: Progress):
         self.source, self.folder, self.settings, self.workers = source, folder, settings, workers
         self.progress = progress
         self.building = folder / BUILDING
@@ -380,7 +380,7 @@ def choose_rows(source: Source, codebook_rows: Any) -> np.ndarray:
     return rows
 
 
-def is_same(manifest: Manifest, source: Source, settings: Settings) -> bool:
+def is_same(manifest: Manifest, source: Source, settings: BuildOptions) -> bool:
     """Whether a corpus is what these settings make of this source."""
     words = settings.words.to_dict() if source.pictures else None
     same_words = json.loads(json.dumps(words)) == manifest.words
@@ -394,7 +394,7 @@ def refuse_skipped(skipped: Sequence[tuple[str, str]], strict: bool) -> None:
         raise ValueError(f"{skipped[0][0]}: {skipped[0][1]}{more}; without strict such pictures are skipped")
 
 
-def _options(settings: Settings) -> dict[str, Any]:
+def _options(settings: BuildOptions) -> dict[str, Any]:
     return {"min_tag_count": settings.min_tag_count, "max_tags": settings.max_tags, "seed": settings.seed}
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from pictopic.corpus.build import Progress, Settings, build, is_same, silent
+from pictopic.corpus.build import BuildOptions, Progress, build, is_same, silent
 from pictopic.corpus.chunks import Workers, in_processes
 from pictopic.corpus.edit import EditMixin
 from pictopic.corpus.features_file import read_features
@@ -224,7 +224,7 @@ class Corpus(EditMixin):
             options, codebook = like.options or options, like.codebook
         if codebook is not None:
             options = replace(options, n_words=len(codebook))
-        settings = Settings(options, min_tag_count, max_tags, random_state)
+        settings = BuildOptions(options, min_tag_count, max_tags, random_state)
         is_left = url is not None and (folder / MANIFEST).is_file()  # not uploaded to the end, or deleted there
         if is_left and not (resume and is_same(Manifest.read(folder), source, settings)):
             shutil.rmtree(folder)

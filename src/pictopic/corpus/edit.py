@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from pictopic.corpus.build import Build, Progress, Settings, finish, refuse_skipped, silent
+from pictopic.corpus.build import Build, BuildOptions, Progress, finish, refuse_skipped, silent
 from pictopic.corpus.chunks import in_processes
 from pictopic.corpus.features_file import read_features
 from pictopic.corpus.sources import Source, read_source
@@ -98,7 +98,7 @@ class EditMixin:
             source = replace(source.without(known), skipped=[*source.skipped, *repeated])
             refuse_skipped(source.skipped, strict)
             words = corpus.options or WordOptions()
-            settings = Settings(words, seed=manifest.options["seed"])
+            settings = BuildOptions(words, seed=manifest.options["seed"])
             work = Build(source, corpus.folder, settings, partial(in_processes, n_jobs=n_jobs), progress)
             work.begin(resume, {"append": True})
             if source.pictures and corpus.codebook is not None:

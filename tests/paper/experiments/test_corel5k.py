@@ -12,7 +12,6 @@ from pictopic.paper.experiments.run import Budget, ExperimentRun
 from pictopic.paper.experiments.split import CorpusSplit
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("corel5k")
 
 TAGGERS = [
     "most frequent", "neighbours, SPM", "neighbours, SIFT", "neighbours, SIFT and colours", "DocNADE", "SupDocNADE",

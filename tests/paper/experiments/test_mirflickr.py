@@ -19,7 +19,6 @@ from pictopic.paper.experiments.run import Budget, ExperimentRun
 from tests.support.pictures import made_photo
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("mirflickr")
 
 CLASSES = ("city", "night", "sea")
 

@@ -14,7 +14,6 @@ from pictopic.paper.experiments.run import Budget, ExperimentRun
 from pictopic.paper.experiments.split import CorpusSplit
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("scenes")
 
 METHODS = [
     "most frequent", "SPM", "RBF SVM", "SVM, GIST and MPEG-7 too", "MMLDA", "LDA + SVM", "sLDA", "DocNADE",

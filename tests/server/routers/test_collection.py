@@ -10,7 +10,6 @@ from pictopic.tasks.exports import cut_patch
 from tests.server.conftest import QUICK, check_problem, close, files, get, opened, picture, served
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("server")
 
 UNKNOWN = "0" * 16
 ALL = 1000

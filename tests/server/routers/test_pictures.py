@@ -12,7 +12,6 @@ from pictopic.server.served_model import picture_id
 from tests.server.conftest import QUICK, check_problem, close, files, get, opened, pairs, picture, served
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("server")
 
 
 def test_annotate_gives_what_the_model_gives(client, learnt, scenes):

@@ -7,7 +7,6 @@ from pictopic.server.served_model import picture_id
 from tests.server.conftest import check_problem, files, picture, served
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("server")
 
 
 def test_search_by_tags_goes_on_page_by_page(client, learnt):

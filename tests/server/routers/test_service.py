@@ -1,9 +1,7 @@
 """Health, metrics, and the description of the API."""
 
-import pytest
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("server")
 
 
 def test_health_metrics_and_descriptions(client):

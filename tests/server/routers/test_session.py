@@ -10,7 +10,6 @@ from pictopic.server.security import given_cookie
 from tests.server.conftest import check_problem, served
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("server")
 
 TOKEN = "un sécret assez long"  # noqa: S105
 ADDRESS = "/api/v1/session"

@@ -13,7 +13,6 @@ from pictopic.tasks.decisions import Decisions
 from tests.server.conftest import check_problem, close, get, served
 
 # What is made once takes long: one process makes it for all.
-pytestmark = pytest.mark.xdist_group("server")
 
 ALL = 1000
 ADDRESS = "/api/v1/decisions"
