@@ -86,7 +86,7 @@ def in_processes(function: Callable[..., T], calls: Iterable[Sequence[Any]], n_j
     n_jobs = effective_n_jobs(n_jobs)
     if n_jobs == 1:
         # One thread here too: sums in another order would be other numbers.
-        with _libraries(len(sys.modules), next(reversed(sys.modules))).limit(limits=1):
+        with _libraries((len(sys.modules), next(reversed(sys.modules)))).limit(limits=1):
             for call in calls:
                 yield function(*call)
         return
@@ -100,7 +100,7 @@ def in_processes(function: Callable[..., T], calls: Iterable[Sequence[Any]], n_j
 
 
 @lru_cache(maxsize=1)
-def _libraries(n_modules: int, last_module: str) -> ThreadpoolController:
+def _libraries(imported: tuple[int, str]) -> ThreadpoolController:
     """The libraries with thread pools; finding them takes milliseconds, and only new modules bring more."""
     return ThreadpoolController()
 
