@@ -10,19 +10,17 @@ import io
 import json
 import os
 import socket
-import sys
 import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import threadpool_limits
 
 from pictopic.processes import end_workers, worker_options
 from pictopic.words.codebook import Codebook, Drawn, Sample
@@ -86,7 +84,7 @@ def in_processes(function: Callable[..., T], calls: Iterable[Sequence[Any]], n_j
     n_jobs = effective_n_jobs(n_jobs)
     if n_jobs == 1:
         # One thread here too: sums in another order would be other numbers.
-        with _libraries((len(sys.modules), next(reversed(sys.modules)))).limit(limits=1):
+        with threadpool_limits(1):
             for call in calls:
                 yield function(*call)
         return
@@ -97,12 +95,6 @@ def in_processes(function: Callable[..., T], calls: Iterable[Sequence[Any]], n_j
         except BaseException:
             end_workers()
             raise
-
-
-@lru_cache(maxsize=1)
-def _libraries(imported: tuple[int, str]) -> ThreadpoolController:
-    """The libraries with thread pools; finding them takes milliseconds, and only new modules bring more."""
-    return ThreadpoolController()
 
 
 # ---- tasks -----------------------------------------------------------------------------------------------------------
