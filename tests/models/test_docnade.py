@@ -341,6 +341,47 @@ def test_history_can_be_plotted_as_a_table(topics):
     assert len(table) == 3
 
 
+# ---- annotation words ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tagged(rng):
+    """Pictures of about a hundred visual words, and one tag that these tell."""
+    kind = rng.randint(2, size=120)
+    visual = rng.poisson(np.where(kind[:, None] == [0, 0, 1, 1], 40, 10))
+    return np.hstack([visual, np.eye(2, dtype=int)[kind]]), kind
+
+
+def test_a_balanced_annotation_weight_is_the_ratio_of_the_words(tagged):
+    X, _ = tagged
+    model = small(n_annotation_words=2, validation_fraction=None).fit(X)
+    assert model.annotation_weight_ == pytest.approx(X[:, :4].sum() / X[:, 4:].sum())
+    assert small().fit(X).annotation_weight_ == 1.0
+    assert small(n_annotation_words=2, annotation_weight=7).fit(X).annotation_weight_ == 7.0
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_the_annotation_weight_teaches_tags_and_leaves_the_likelihood_alone(tagged, output):
+    X, kind = tagged
+    pictures = X * [1, 1, 1, 1, 0, 0]
+    models = {
+        weight: small(
+            output=output, n_annotation_words=2, annotation_weight=weight, max_iter=8, validation_fraction=None
+        ).fit(X)
+        for weight in (1.0, "balanced")
+    }
+    shares = {}
+    for weight, model in models.items():
+        p = model.next_word_proba(pictures, columns=[4, 5]).astype(float)
+        shares[weight] = (p[np.arange(len(kind)), kind] / p.sum(axis=1)).mean()
+    assert shares["balanced"] > shares[1.0] + 0.1
+    # log p(v) is that of the words as they are: of a sequence, the sum of the logarithms of its words' probabilities.
+    model = models["balanced"]
+    p_tag = model.next_word_proba([[1, 0, 0, 0, 0, 0]], columns=[4])[0, 0]
+    (longer,), (shorter,) = model.sequence_log_likelihood([[0, 4]]), model.sequence_log_likelihood([[0]])
+    assert longer - shorter == pytest.approx(np.log(p_tag), rel=1e-4)
+
+
 # ---- scikit-learn ----------------------------------------------------------------------------------------------------
 
 

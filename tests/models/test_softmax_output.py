@@ -44,6 +44,20 @@ def test_gradients_equal_autograd(rng, activation, generative, labelled, multi_l
         np.testing.assert_allclose(ours / size, gradient / size, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_gradients_with_weighted_annotation_words_equal_autograd(rng, smoothing):
+    trainer, theta = make_trainer(rng, annotation_weight=30.0, n_annotation_words=4, smoothing=smoothing)
+    with torch.no_grad():
+        trainer._gradients(np.arange(6), np.random.default_rng(5))
+    documents = split(*softmax_output.random_words(trainer.X, np.random.default_rng(5)))
+    rates = word_frequencies(np.bincount(np.concatenate(documents), minlength=17))
+    weights = np.array([1.0] * 13 + [30.0] * 4)
+    _, exact = autograd(theta, documents, trainer.labels, 0.1, False, "relu", None, smoothing, rates, weights)
+    for name, gradient in exact.items():
+        size = np.abs(gradient).max()
+        np.testing.assert_allclose(trainer.gradient[name].numpy() / size, gradient / size, atol=1e-5, err_msg=name)
+
+
 def test_gradients_with_smoothing_equal_autograd(rng):
     trainer, theta = make_trainer(rng, smoothing=0.2)
     with torch.no_grad():

@@ -7,7 +7,7 @@ from scipy import sparse
 from pictopic.kernels.elementary import next_random, shuffle
 from pictopic.models import tree_output
 from pictopic.models.inputs import Labels
-from pictopic.models.parameters import ADAM_BETAS, WORD_RATE
+from pictopic.models.parameters import ADAM_BETAS
 from pictopic.models.tree import WordTree
 from tests.support.options import make_options
 from tests.support.reference import algorithm_2_as_printed, autograd, log_p_words, random_theta
@@ -67,6 +67,16 @@ def test_gradients_equal_autograd(rng, activation, generative, labelled, multi_l
     _, exact = autograd(theta, orders_of(trainer, 5), trainer.labels, generative, multi_label, activation, trainer.tree)
     for name, gradient in exact.items():
         size = max(np.abs(gradient).max(initial=0), 1e-8)
+        np.testing.assert_allclose(getattr(ours, name) / size, gradient / size, atol=1e-5, err_msg=name)
+
+
+def test_gradients_with_weighted_annotation_words_equal_autograd(rng):
+    trainer, theta = make_trainer(rng, annotation_weight=30.0, n_annotation_words=5)
+    weights = np.array([1.0] * 32 + [30.0] * 5)
+    ours = gradients_of(trainer, seed=5)
+    _, exact = autograd(theta, orders_of(trainer, 5), trainer.labels, 0.1, False, "relu", trainer.tree, weights=weights)
+    for name, gradient in exact.items():
+        size = np.abs(gradient).max()
         np.testing.assert_allclose(getattr(ours, name) / size, gradient / size, atol=1e-5, err_msg=name)
 
 
@@ -151,9 +161,9 @@ def test_sgd_in_place_equals_a_step_of_gradient_descent_on_each_document(rng):
 def test_adam_equals_torchs_sparse_adam_row_by_row(rng):
     import torch
 
-    trainer, theta = make_trainer(rng, rate=3.0, learning_rate=0.01)
+    trainer, theta = make_trainer(rng, rate=3.0, learning_rate=0.01, word_rate=10.0)
     w = torch.tensor(theta.W, requires_grad=True)
-    adam = torch.optim.Adam([w], lr=0.01 * WORD_RATE, betas=ADAM_BETAS)
+    adam = torch.optim.Adam([w], lr=0.01 * 10.0, betas=ADAM_BETAS)
     for step in range(5):
         exact = gradients_of(make_trainer_at(trainer, theta), step)  # every word occurs, so dense and sparse agree
         w.grad = torch.tensor(exact.W)

@@ -45,10 +45,13 @@ def log_p_words(theta: Theta, words, activation: str, tree: WordTree | None) -> 
     return total
 
 
-def autograd(theta, documents, labels, generative, multi_label, activation, tree, smoothing=0.0, rates=None):
+def autograd(
+    theta, documents, labels, generative, multi_label, activation, tree, smoothing=0.0, rates=None, weights=None
+):
     """Mean loss of documents (word ids in order) and its gradients, from float64 autograd.
 
     With `smoothing`, `rates` are the words' frequencies (softmax) or the nodes' rates of turning right (tree).
+    `weights` are those of the words in the loss, 1 by default.
     """
     p = {f.name: torch.tensor(getattr(theta, f.name).astype(float), requires_grad=True) for f in fields(theta)}
     loss = torch.zeros((), dtype=torch.float64)
@@ -56,17 +59,18 @@ def autograd(theta, documents, labels, generative, multi_label, activation, tree
         act = p["c"]
         for word in words:
             h = _TORCH[activation](act)
+            weight = generative * (1.0 if weights is None else float(weights[word]))
             if tree is None:
                 log_p = torch.log_softmax(p["b"] + p["V"] @ h, 0)
-                loss = loss - generative * (1 - smoothing) * log_p[word]
+                loss = loss - weight * (1 - smoothing) * log_p[word]
                 if smoothing:
-                    loss = loss - generative * smoothing * (torch.tensor(rates) * log_p).sum()
+                    loss = loss - weight * smoothing * (torch.tensor(rates) * log_p).sum()
             else:
                 for node, side in zip(*(path[0] for path in tree.paths([word])), strict=True):
                     if node >= 0:
                         z = p["b"][node] + p["V"][node] @ h
                         target = (1 - smoothing) * side + (smoothing * rates[node] if smoothing else 0)
-                        loss = loss + generative * (torch.nn.functional.softplus(z) - target * z)
+                        loss = loss + weight * (torch.nn.functional.softplus(z) - target * z)
             act = act + p["W"][word]
         if labels.known[d]:
             scores = p["d"] + p["U"] @ _TORCH[activation](act)

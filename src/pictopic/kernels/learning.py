@@ -157,14 +157,14 @@ def _unpack(first, last, indices, counts, leaves):
 
 @njit(**FAST)
 def learn(
-    documents, indptr, indices, counts, indicator, known, multi_label, theta, rates, smoothing, out, touched,
+    documents, indptr, indices, counts, indicator, known, multi_label, theta, rates, smoothing, weights, out, touched,
     step, generative, activation, dropout, seed, bias, scratch, tree,
 ):  # fmt: skip
     """Add step * the gradient of each document's loss to `out`; return the sums of the two losses.
 
-    A document's loss is -log p(y | v) + generative * -log p(v), with smoothed decisions (see `tree_pass`).  With
-    `out` = `theta` and a negative step it is stochastic gradient descent, one document after the other.  A document's
-    order and mask depend on `seed` and its row alone.
+    A document's loss is -log p(y | v) + generative * -log p(v), with smoothed decisions and weighted words (see
+    `tree_pass`).  With `out` = `theta` and a negative step it is stochastic gradient descent, one document after the
+    other.  A document's order and mask depend on `seed` and its row alone.
     """
     nll, class_loss = 0.0, 0.0
     keep = _f(1) - dropout
@@ -192,8 +192,8 @@ def learn(
                 scratch.hidden,
             )
             nll += tree_pass(
-                scratch.leaves, n, scratch.hidden, theta.V, n_words, rates, smoothing, generative, out.V, touched.V,
-                step, activation, scratch.mask, keep, bias, True, tree,
+                scratch.leaves, n, scratch.hidden, theta.V, n_words, rates, smoothing, weights, generative, out.V,
+                touched.V, step, activation, scratch.mask, keep, bias, True, tree,
             )  # fmt: skip
         else:
             _sum_of_words(first, last, indices, counts, theta.W, theta.c, scratch.act)
@@ -226,13 +226,13 @@ def random_orders(offsets, seed, order):
 def sequence_losses(first, last, offsets, leaves, order, W, c, V, activation, bias, losses, scratch, tree):
     """-log p of documents first..last-1, their leaves sorted and `order` telling their places in time."""
     _draw_mask(scratch.mask, bias, _f(0), _u(0))
-    untouched, no_rates = np.zeros(0, np.bool_), np.zeros(0, np.float32)
+    untouched, nothing = np.zeros(0, np.bool_), np.zeros(0, np.float32)
     for d in range(first, last):
         begin, end = offsets[d], offsets[d + 1]
         words, n = leaves[begin:end], end - begin
         hidden_layers(words, order[begin:end], n, W, c, activation, scratch.mask, bias, scratch.act, scratch.hidden)
         losses[d] = tree_pass(
-            words, n, scratch.hidden, V, W.shape[0], no_rates, _f(0), _f(1), V, untouched, _f(0),
+            words, n, scratch.hidden, V, W.shape[0], nothing, _f(0), nothing, _f(1), V, untouched, _f(0),
             activation, scratch.mask, _f(1), bias, False, tree,
         )  # fmt: skip
 

@@ -216,6 +216,7 @@ def tree_pass(
     n_leaves,
     rates,
     smoothing,
+    weights,
     scale,
     out_V,
     touched,
@@ -231,8 +232,8 @@ def tree_pass(
 
     With `learn`, ``step * scale * gradient`` is added to `out_V`, and `hidden` is overwritten with
     scale * the gradient by each position's activations.  `smoothing` moves each decision that is learnt towards the
-    node's base rate, `rates`.  `out_V` may be `V` itself (SGD in place): a row is
-    only written once its whole subtree has been read.
+    node's base rate, `rates`; `weights`, unless empty, multiplies the gradient of each leaf's words, not the loss.
+    `out_V` may be `V` itself (SGD in place): a row is only written once its whole subtree has been read.
     """
     # Taken apart here once: an array taken out of a tuple costs an atomic reference count each time.
     low, middle, high, node, path, side, depth, shared, delta, gradient, open_V, todo = s
@@ -247,6 +248,10 @@ def tree_pass(
         _group_logits(hidden, start, rows, n_shared, V, path, depth, delta)
         loss += _losses(flat_delta, flat_side, rows * delta.shape[1], scale)
         if learn:
+            if weights.size:
+                for r in range(rows):
+                    for k in range(delta.shape[1]):
+                        delta[r, k] *= weights[leaves[start + r]]
             if rows % 2:
                 # An odd row is done together with the next, which must then count for nothing.
                 for k in range(delta.shape[1]):

@@ -21,7 +21,7 @@ from pictopic.models.estimator import TopicModel
 from pictopic.models.inputs import PICTURES_FIRST, Statistics, in_parts, summarize
 from pictopic.models.likelihood import DeepLikelihoodMixin
 from pictopic.models.network import Network, initial_parameters, parameter_shapes
-from pictopic.models.parameters import word_frequencies
+from pictopic.models.parameters import word_frequencies, word_weights
 from pictopic.models.run import Run
 from pictopic.models.softmax_output import torch_threads
 from pictopic.models.training import current, train
@@ -45,7 +45,6 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         **TopicModel._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left"), tuple, list],
         "solver": [StrOptions({"adam", "adamw", "sgd"})],
-        "annotation_weight": [StrOptions({"balanced"}), Interval(Real, 0, None, closed="neither")],
         "split": [StrOptions({"ordering", "per_word", PICTURES_FIRST})],
         "normalize": [StrOptions({"auto", "std", "sqrt", "none"})],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
@@ -62,7 +61,6 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         activation="relu",
         solver="adamw",
         dropout=0.5,
-        annotation_weight="balanced",
         split="ordering",
         normalize="auto",
         weight_decay=0.05,
@@ -72,7 +70,6 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         super().__init__(
             n_components=n_components, output=output, activation=activation, solver=solver, dropout=dropout, **options
         )
-        self.annotation_weight = annotation_weight
         self.split = split
         self.normalize = normalize
         self.weight_decay = weight_decay
@@ -292,18 +289,9 @@ class DeepModel(DeepLikelihoodMixin, TopicModel):
         if self.annotation_weight == "balanced":
             self.annotation_weight_ = init.annotation_weight_
 
-    def _rho(self, word_counts: np.ndarray) -> float:
-        """Return rho: the option, or mean visual / mean annotation words, and 1 where either is absent."""
-        if self.annotation_weight != "balanced":
-            return float(self.annotation_weight)
-        cut = len(word_counts) - self.n_annotation_words
-        visual, annotation = int(word_counts[:cut].sum()), int(word_counts[cut:].sum())
-        return visual / annotation if visual and annotation else 1.0
-
     def _input_scale(self, statistics: Statistics, n_documents: int) -> float:
         """Return the mean ratio of the norms of unit-variance rows and plain (weighted) counts."""
-        weights = np.ones(len(statistics.squares))
-        weights[len(weights) - self.n_annotation_words :] = self.annotation_weight_
+        weights = word_weights(len(statistics.squares), self.n_annotation_words, self.annotation_weight_)
         norm = np.sqrt((weights**2 * statistics.squares).sum() / n_documents)
         return float(np.sqrt(len(weights)) / norm)
 

@@ -16,6 +16,7 @@ from pictopic.kernels.rows import NORMALIZATIONS, fill_rows
 from pictopic.kernels.splits import split_annotations, split_each_word, split_orderings
 from pictopic.models.inputs import PICTURES_FIRST
 from pictopic.models.network import Network
+from pictopic.models.parameters import word_weights
 from pictopic.models.softmax_output import torch_threads
 from pictopic.models.solver import Solver
 from pictopic.models.training import Peers, Trainer
@@ -50,9 +51,7 @@ class InputOptions:
 
     def lengths(self, X: sparse.csr_array) -> np.ndarray:
         """Return the number of words of each row, with annotation words times rho."""
-        weights = np.ones(X.shape[1])
-        weights[X.shape[1] - self.n_annotation_words :] = self.annotation_weight
-        return X @ weights
+        return X @ word_weights(X.shape[1], self.n_annotation_words, self.annotation_weight)
 
     def standardize(self, features: np.ndarray | None, n: int) -> np.ndarray:
         """Standardise global features (n, F); missing ones become their mean, 0."""

@@ -44,6 +44,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions({"adam", "sgd"})],
         "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "annotation_weight": [StrOptions({"balanced"}), Interval(Real, 0, None, closed="neither")],
         "n_annotation_words": [Interval(Integral, 0, None, closed="left")],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "averaging": [None, Interval(Real, 0, 1, closed="neither")],
@@ -86,6 +87,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         batch_size="auto",
         learning_rate="auto",
         n_annotation_words=0,
+        annotation_weight="balanced",
         averaging=0.998,
         validation_fraction=0.1,
         n_iter_no_change=10,
@@ -104,6 +106,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.n_annotation_words = n_annotation_words
+        self.annotation_weight = annotation_weight
         self.averaging = averaging
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -140,6 +143,14 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _generative_weight(self) -> float:
         return 1.0
+
+    def _rho(self, word_counts: np.ndarray) -> float:
+        """Return rho: the option, or mean visual / mean annotation words, and 1 where either is absent."""
+        if self.annotation_weight != "balanced":
+            return float(self.annotation_weight)
+        cut = len(word_counts) - self.n_annotation_words
+        visual, annotation = int(word_counts[:cut].sum()), int(word_counts[cut:].sum())
+        return visual / annotation if visual and annotation else 1.0
 
     # Whether the model predicts tags from pictures and does not model the probability of visual words.
     predicts_tags_only = False

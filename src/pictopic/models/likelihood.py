@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pictopic.corpus.rows import Rows
 from pictopic.models.inputs import check_columns, check_sequences, document_lengths
-from pictopic.models.parameters import Theta
+from pictopic.models.parameters import Theta, word_weights
 
 if TYPE_CHECKING:  # the tree's models never load torch
     from torch import Tensor
@@ -364,9 +364,8 @@ class DeepLikelihoodMixin(LikelihoodMixin):
     def _word_weights(self) -> np.ndarray:
         """Return the weight of each word in a context: 1, and rho for annotation words."""
         inputs = self._inputs()
-        weights = np.ones(self.n_features_in_, np.float32)
-        weights[self.n_features_in_ - inputs.n_annotation_words :] = inputs.annotation_weight
-        return weights
+        weights = word_weights(self.n_features_in_, inputs.n_annotation_words, inputs.annotation_weight)
+        return weights.astype(np.float32)
 
     def _log_p_rows(self, network: Network, counts: np.ndarray, f: np.ndarray) -> Tensor:
         """Return log p of all words given weighted counts (R, Q) and standardised features (R, F)."""

@@ -343,13 +343,13 @@ def _history(value: Any, name: str) -> dict[str, list[float]]:
 _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "n_features_in_": lambda value, name: whole(value, name, 1, _MAX_WORDS),
     "mean_length_": lambda value, name: number(value, name, 1e-12, 1e18),
+    "annotation_weight_": lambda value, name: number(value, name, 1e-12, 1e12),
     "n_iter_": whole,
     "best_validation_score_": lambda value, name: None if value is None else _score(value, name),
     "history_": _history,
     "data_fingerprint_": text,
 }
 _DEEP_CHECKS: dict[str, Callable[[Any, str], Any]] = {
-    "annotation_weight_": lambda value, name: number(value, name, 1e-12, 1e12),
     "n_global_features_": lambda value, name: whole(value, name, 0, _MAX_WORDS),
     "normalize_": lambda value, name: one_of(value, name, ("std", "sqrt", "none")),
     "input_scale_": lambda value, name: number(value, name, 0, 1e12),

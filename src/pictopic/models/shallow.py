@@ -14,7 +14,7 @@ from pictopic.corpus.rows import Rows
 from pictopic.models.estimator import TopicModel
 from pictopic.models.inputs import Statistics, document_lengths, in_parts, summarize
 from pictopic.models.likelihood import LikelihoodMixin
-from pictopic.models.parameters import Options, Theta, initial_theta, word_frequencies
+from pictopic.models.parameters import Options, Theta, initial_theta, word_frequencies, word_rate
 from pictopic.models.run import Run
 from pictopic.models.training import train
 from pictopic.models.tree import WordTree
@@ -148,9 +148,13 @@ class ShallowModel(LikelihoodMixin, TopicModel):
             raise ValueError("X has no words: every row is empty")
         self._solver_state = None
         self.mean_length_ = statistics.mean_length
+        self.annotation_weight_ = self._rho(counts)
         self.tree_ = WordTree(n_words, rng) if self.output == "tree" else None
         n_outputs = n_words - 1 if self.output == "tree" else n_words
-        theta = initial_theta(rng, n_words, self.n_components, n_outputs, documents.labels.indicator.shape[1])
+        theta = initial_theta(
+            rng, n_words, self.n_components, n_outputs, documents.labels.indicator.shape[1],
+            count_norm=np.sqrt(statistics.squares.sum() / len(documents)),
+        )  # fmt: skip
         if not self._zero_biases:
             if self.tree_ is not None:
                 theta.b = self.tree_.base_rates(counts).astype(np.float32)
@@ -172,6 +176,9 @@ class ShallowModel(LikelihoodMixin, TopicModel):
             smoothing=auto_smoothing if self.smoothing == "auto" else self.smoothing,
             n_jobs=self._n_jobs(),
             device=self.device,
+            word_rate=word_rate(self.solver, self.mean_length_),
+            annotation_weight=self.annotation_weight_,
+            n_annotation_words=self.n_annotation_words,
         )
         if self.tree_ is not None:
             from pictopic.models.tree_output import TreeTrainer

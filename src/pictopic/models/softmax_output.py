@@ -18,7 +18,7 @@ from torch import Tensor
 
 from pictopic.kernels import packed
 from pictopic.models.inputs import Labels, chunks
-from pictopic.models.parameters import WORD_RATE, Options, Theta, word_frequencies
+from pictopic.models.parameters import Options, Theta, word_frequencies
 from pictopic.models.solver import Solver
 from pictopic.models.training import Trainer
 
@@ -140,8 +140,10 @@ class SoftmaxTrainer(Trainer):
             tensor.grad = self.gradient[name]
         self.solver = Solver(
             self.theta, kind=options.solver, learning_rate=options.learning_rate, averaging=options.averaging,
-            rates={"W": WORD_RATE} if options.solver == "adam" else None,
+            rates={"W": options.word_rate},
         )  # fmt: skip
+        weights = options.word_weights(X.shape[1])
+        self.weights = None if weights is None else torch.from_numpy(weights).to(options.device)
         frequencies = word_frequencies(X.sum(axis=0))
         self.smooth = torch.from_numpy((options.smoothing * frequencies).astype(np.float32)).to(options.device)
 
@@ -199,10 +201,16 @@ class SoftmaxTrainer(Trainer):
             p.scatter_(1, target, target_p - (1 - self.options.smoothing))
             if self.options.smoothing:
                 p -= self.smooth
-            # `scale` is applied to the small matrices, not to the large one.
-            self.gradient["V"].addmm_(p.T, rows, alpha=scale)
-            self.gradient["b"].add_(p.sum(0), alpha=scale)
-            torch.mm(p, V, out=delta_h[start : start + ROWS])
+            # `scale` and the words' weights are applied to the small matrices, not to the large one.
+            part_delta_h = torch.mm(p, V, out=delta_h[start : start + ROWS])
+            if self.weights is None:
+                self.gradient["V"].addmm_(p.T, rows, alpha=scale)
+                self.gradient["b"].add_(p.sum(0), alpha=scale)
+            else:
+                weights = self.weights[target]  # (rows, 1)
+                self.gradient["V"].addmm_(p.T, rows * weights, alpha=scale)
+                self.gradient["b"].addmv_(p.T, weights[:, 0], alpha=scale)
+                part_delta_h *= weights
         return nll, delta_h.mul_(scale)
 
     def _class_gradients(self, documents: np.ndarray, act: Tensor, mask: Tensor) -> tuple[float, Tensor]:

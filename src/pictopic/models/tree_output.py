@@ -17,7 +17,7 @@ from pictopic.kernels import learning
 from pictopic.kernels.elementary import ACTIVATIONS
 from pictopic.kernels.simd import padded
 from pictopic.models.inputs import Labels, chunks, in_parts
-from pictopic.models.parameters import ADAM_BETAS, WORD_RATE, Options, Theta, average_decay
+from pictopic.models.parameters import ADAM_BETAS, Options, Theta, average_decay
 from pictopic.models.training import Trainer
 from pictopic.models.tree import WordTree
 
@@ -85,6 +85,8 @@ class TreeTrainer(Trainer):
         self.lengths = np.asarray(X.sum(axis=1)).ravel().astype(np.int64)
         self.theta = pack(theta, tree)
         self.rates = expit(tree.base_rates(np.asarray(X.sum(axis=0)).ravel())).astype(np.float32)
+        weights = options.word_weights(tree.n_words)
+        self.weights = np.zeros(0, np.float32) if weights is None else weights[tree.word_of_leaf]
         n_jobs = options.n_jobs
         longest = int(self.lengths.max(initial=1))
         try:
@@ -143,7 +145,7 @@ class TreeTrainer(Trainer):
         touched.U[:] = True
         return learning.learn(
             documents, self.X.indptr, self.X.indices, self.X.data, self.labels.indicator, self.labels.known,
-            options.multi_label, self.theta, self.rates, np.float32(options.smoothing), out, touched,
+            options.multi_label, self.theta, self.rates, np.float32(options.smoothing), self.weights, out, touched,
             np.float32(step), np.float32(options.generative),
             ACTIVATIONS[options.activation], np.float32(options.dropout), np.uint64(seed), self.n_hidden,
             *self.scratch[j],
@@ -156,9 +158,8 @@ class TreeTrainer(Trainer):
             self.decays = (self.decays[1], self.decays[1] + float(np.log(decay)))
 
     def _update(self) -> None:
-        adam = self.options.solver == "adam"
         rates = [
-            self.options.learning_rate * (WORD_RATE if adam and name == "W" else 1.0) for name in self.theta._fields
+            self.options.learning_rate * (self.options.word_rate if name == "W" else 1.0) for name in self.theta._fields
         ]
         for arrays in zip(
             rates, self.theta, self.gradients, self.touched, self.moment, self.square, self.average, self.synced,
