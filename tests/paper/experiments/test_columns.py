@@ -31,6 +31,14 @@ def test_times_and_memory_have_a_column_if_they_are_known():
     ]  # fmt: skip
 
 
+def test_leads_are_paired_by_split():
+    rows = [Row("a", {"acc": [0.8, 0.9, 0.7]}), Row("b", {"acc": [0.7, 0.7, 0.7]}), Row("c", {"acc": [0.1]})]
+    table = Table("t", "", [Measure("acc", "accuracy", percent=True)], rows, reference="a")
+    lead = table_columns(table)[2]
+    # Differences of 10, 20 and 0 points: standard deviation 10, standard error 10 / sqrt(3).
+    assert (lead.title, lead.cells) == ("a's lead", [NOTHING, "+10.00 ± 5.77", NOTHING])
+
+
 def test_each_note_stands_once_under_its_number():
     rows = [Row("a", {}, note="slow"), Row("b", {}), Row("c", {}, note="quick"), Row("d", {}, note="slow")]
     assert notes_of(Table("t", "", [], rows)) == (["slow", "quick"], [1, None, 2, 1])

@@ -4,7 +4,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pictopic.paper.experiments.results import Curve, Figure, Line, Measure, Results, Row, Table, mean_and_std, slug
+from pictopic.paper.experiments.results import (
+    Curve,
+    Figure,
+    Line,
+    Measure,
+    Results,
+    Row,
+    Table,
+    mean_and_std,
+    paired_difference,
+    slug,
+)
 
 
 def made():
@@ -43,6 +54,11 @@ def test_a_file_that_is_something_else_is_refused(tmp_path, text):
 def test_the_deviation_is_that_of_a_sample():
     assert mean_and_std([1.0, 3.0]) == (2.0, pytest.approx(2**0.5))
     assert mean_and_std([1.0]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(("a", "b"), [([0.5], [0.4]), ([0.5, 0.6], [0.4]), ([], [])])
+def test_without_pairs_there_is_no_paired_difference(a, b):
+    assert paired_difference(a, b) is None
 
 
 def test_name_without_latin_letters_still_names_a_file():

@@ -2,6 +2,7 @@
 
 import csv
 import functools
+import json
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ METHODS = [
 
 
 SMALL = {
-    "N_WORDS": 10, "N_SPLITS": 2, "TOPICS": (3, 6), "PASSES": 2, "WEIGHTS": (1.0, 10.0), "_LDA_TOPICS": 6,
+    "N_WORDS": 10, "N_SPLITS": 2, "TOPICS": (3, 6), "PASSES": 2, "WEIGHTS": (0.0, "mean length"), "_LDA_TOPICS": 6,
     "ONE_LAYER": {"topics": 8, "passes": 3, "patience": 2}, "PER_CLASS": {"labelme": 10, "uiuc-sports": None},
     "find_spec": lambda name: None,
 }  # fmt: skip
@@ -88,6 +89,31 @@ def test_all_methods_are_measured_beside_the_papers_figures(finished):
         "most frequent", "SPM", "sLDA", "DocNADE", "SupDocNADE", "SupDeepDocNADE, 1 layer",
         "SupDeepDocNADE, 2 layers", "PictureModel",
     }  # fmt: skip
+
+
+def test_the_words_weight_is_chosen_by_cross_validation_and_the_svm_with_it(finished):
+    folder, results = finished
+    for k in (1, 2):
+        scores = {}
+        for path in (folder / "cells").glob(f"cross-validation-weight-*-split-{k}-*.json"):
+            cell = json.loads(path.read_text())
+            values = cell["values"]
+            score = (values["accuracy"] + values.get("f_measure", 0)) / 2
+            scores[cell["options"]["generative_weight"]] = (score, values["svm"])
+        assert set(scores) == {0.0, "mean length"}
+        best = max(scores, key=lambda weight: scores[weight][0])
+        taken = results.options[f"SupDocNADE, 6 topics, split {k}"]
+        assert (taken["generative_weight"], taken["svm"]) == (best, scores[best][1])
+
+
+def test_the_results_say_where_the_papers_order_holds(finished):
+    accuracy, f_measure = finished[1].notes[-2:]
+    rows = {row.name: row for row in finished[1].tables[0].rows}
+    differences = 100 * (np.array(rows["SupDocNADE"].values["accuracy"]) - rows["SPM"].values["accuracy"])
+    mean, error = differences.mean(), differences.std(ddof=1) / np.sqrt(2)
+    assert f"SPM +2.55 in the paper, {mean:+.2f} ± {error:.2f} here" in accuracy
+    assert "MMLDA" not in accuracy  # not measured
+    assert "sLDA +5.17 in the paper" in f_measure
 
 
 def test_the_most_frequent_class_is_as_often_right_as_it_occurs(finished):

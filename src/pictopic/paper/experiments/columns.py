@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pictopic.paper.experiments.figures import in_unit, is_known
-from pictopic.paper.experiments.results import Curve, Measure, Row, Table, mean_and_std
+from pictopic.paper.experiments.results import Curve, Measure, Row, Table, mean_and_std, paired_difference
 
 NOTHING = "–"  # noqa: RUF001 - a dash, where there is no figure
 
@@ -39,7 +39,7 @@ def show(values: Sequence[float], percent: bool, digits: int) -> str:
 def table_columns(table: Table) -> list[Column]:
     """The columns of a table: methods, measures with what was published beside them, times and memory.
 
-    Published values, times and memory have a column only if any of them is known.
+    Published values, differences to the table's reference, times and memory have a column only if any is known.
 
     Examples
     --------
@@ -54,6 +54,7 @@ def table_columns(table: Table) -> list[Column]:
     columns = [Column("method", [f"{row.name} (ours)" if row.ours else row.name for row in rows])]
     for measure in table.measures:
         columns.append(_measured(measure, rows))
+        columns += _if_any(f"{table.reference}'s lead", _differences(measure, table))
         columns += _if_any("paper", [_published(row.paper.get(measure.key)) for row in rows])
     columns.append(Column("splits", [_splits(row) for row in rows]))
     columns += _if_any("seconds a split", [_amount(row.seconds, 1) for row in rows])
@@ -104,6 +105,23 @@ def _measured(measure: Measure, rows: Sequence[Row]) -> Column:
         first = max(means.values()) if measure.larger_is_better else min(means.values())
         best = {k for k, mean in means.items() if mean == first}
     return Column(title if measure.larger_is_better else f"{title}, less is better", cells, best)
+
+
+def _differences(measure: Measure, table: Table) -> list[str]:
+    """The reference row's figures minus each row's, paired by split: mean and standard error."""
+    reference = next((row for row in table.rows if row.name == table.reference), None)
+    unit = 100 if measure.percent else 1
+    cells = []
+    for row in table.rows:
+        difference = None
+        if reference is not None and row is not reference:
+            difference = paired_difference(reference.values.get(measure.key, []), row.values.get(measure.key, []))
+        if difference is None:
+            cells.append(NOTHING)
+        else:
+            mean, error = unit * difference[0], unit * difference[1]
+            cells.append(f"{mean:+.{measure.digits}f} ± {error:.{measure.digits}f}")
+    return cells
 
 
 def _if_any(title: str, cells: list[str]) -> list[Column]:

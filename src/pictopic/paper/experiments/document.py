@@ -190,6 +190,8 @@ def _introduction(sources: Sequence[Path], all_results: Sequence[Results], comma
         "\nFigures are means over the splits ± the standard deviation (of a sample), as are the bars of curves; the "
         'best of a column is in bold; "paper" is what was published.\n'
     )
+    if any(table.reference for results in all_results for table in results.tables):
+        text += "\nA lead is the mean of the splits' paired differences, in percentage points, ± its standard error.\n"
     if any(map(_pictures, all_results)):
         text += "\nFigures that show photographs are not given away here; they are written beside each results file.\n"
     return text

@@ -49,6 +49,7 @@ class Table:
     caption: str
     measures: list[Measure]
     rows: list[Row]
+    reference: str = ""  # the row to which the others' differences are shown
 
 
 @dataclass
@@ -176,6 +177,22 @@ def plain(value: Any) -> Any:
 def mean_and_std(values: list[float]) -> tuple[float, float]:
     """Mean and standard deviation (that of a sample; 0 for a single value)."""
     return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
+def paired_difference(a: list[float], b: list[float]) -> tuple[float, float] | None:
+    """Mean of a - b over the splits and its standard error; None for fewer than two splits, or other ones.
+
+    Examples
+    --------
+    >>> from pictopic.paper.experiments.results import paired_difference
+    >>> mean, error = paired_difference([0.8, 0.9, 0.7], [0.7, 0.7, 0.7])
+    >>> round(mean, 3), round(error, 3)
+    (0.1, 0.058)
+    """
+    if len(a) != len(b) or len(a) < 2:
+        return None
+    mean, std = mean_and_std([x - y for x, y in zip(a, b, strict=True)])
+    return mean, std / len(a) ** 0.5
 
 
 def slug(name: str) -> str:
