@@ -10,7 +10,7 @@ from hypothesis import settings
 from PIL import Image
 
 from pictopic import PictureModel
-from tests.support.patterns import QUICK, pattern, write_patterns
+from tests.support.patterns import QUICK, SMALL_NETWORK, pattern, write_patterns
 from tests.support.pictures import made_photo
 
 # How long an example takes is nobody's fault: the first one loads compiled code, and machines are busy.
@@ -55,10 +55,10 @@ def plain_model(tmp_path_factory) -> PictureModel:
     folder.mkdir()
     for number in range(100):
         Image.fromarray(pattern(number)[0]).save(folder / f"{number}.png")
-    return PictureModel(**QUICK).fit(folder)
+    return PictureModel(**QUICK, options=SMALL_NETWORK).fit(folder)
 
 
 @pytest.fixture(scope="session")
 def deep_model(model) -> PictureModel:
     """A deep one of the same; not to be changed."""
-    return PictureModel(**QUICK, model="deep").fit(model.corpus_)
+    return PictureModel(**QUICK, model="deep", options=SMALL_NETWORK).fit(model.corpus_)

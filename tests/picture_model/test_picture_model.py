@@ -5,7 +5,7 @@ from pictopic import Corpus, PictureModel
 from pictopic.tasks.decisions import Decisions
 from pictopic.tasks.fit import choose_parts
 from tests.corpus.conftest import write_metadata
-from tests.support.patterns import QUICK, pattern, write_patterns
+from tests.support.patterns import QUICK, SMALL_NETWORK, pattern, write_patterns
 
 
 def test_summary_compares_with_trivial_answers(model):
@@ -273,7 +273,7 @@ def test_several_labels_a_picture(tmp_path):
     folder = write_patterns(tmp_path / "photos", range(100))
     rows = [{"file_name": f"{k}.png", "tags": "", "labels": ";".join(pattern(k)[2])} for k in range(100)]
     write_metadata(folder, rows)
-    model = PictureModel(**QUICK, model="deep").fit(folder)
+    model = PictureModel(**QUICK, model="deep", options=SMALL_NETWORK).fit(folder)
     found = dict(model.classify(pattern(201)[0]))
     assert sorted(found) == ["blue", "lines", "red", "spots"]
     assert found["lines"] > 0.5 > found["spots"]
@@ -292,7 +292,7 @@ def test_the_test_part_of_a_split_is_not_learnt_from(tmp_path):
         for k, part in ((k, ["train", "train", "val", "test"][k // 2 % 4]) for k in range(100))
     ]
     write_metadata(folder, rows)
-    model = PictureModel(**QUICK).fit(folder, split_column="part")
+    model = PictureModel(**QUICK, options=SMALL_NETWORK | {"max_iter": 1}).fit(folder, split_column="part")
     assert model._fitted.n_validation == sum(row["part"] == "val" for row in rows)
 
 

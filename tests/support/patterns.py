@@ -10,6 +10,8 @@ from PIL import Image
 from tests.support.folders import write_metadata
 
 QUICK = {"n_words": 12, "regions": "1x1", "features": ("cld",), "n_jobs": 1, "verbose": 0}
+# Of a deep model that learns the patterns in a second; the usual network takes eight, and its answers are the same.
+SMALL_NETWORK = {"n_components": (32, 32), "learning_rate": 0.01, "dropout": 0.0, "averaging": None}
 
 
 def pattern(number: int) -> tuple[np.ndarray, str, list[str]]:
