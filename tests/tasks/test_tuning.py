@@ -6,6 +6,12 @@ from pictopic import Corpus
 from pictopic.tasks.tuning import Trial, draw_options, read_options, read_trials, table, tune
 
 
+@pytest.fixture(autouse=True)
+def small_network(monkeypatch):
+    """The defaults of a trial, but for the width: the usual network needs seconds for each."""
+    monkeypatch.setattr("pictopic.tasks.fit._LAYERS", (32, 32))
+
+
 @pytest.fixture
 def corpus(tmp_path):
     lines = ["tags,label", *(f"{'sea;sand' if k % 2 else 'tree;path'},{'ab'[k % 2]}" for k in range(120))]
