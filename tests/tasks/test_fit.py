@@ -47,9 +47,12 @@ def two_tags(tmp_path, n=90):
     return tagged(tmp_path, ["tags,label", *lines])
 
 
+FEW_PASSES = {"max_iter": 30, "n_components": 32}
+
+
 def learnt(tmp_path, n=90, **options):
     corpus = two_tags(tmp_path, n)
-    options = {"max_iter": 30, **options}
+    options = {**FEW_PASSES, **options}
     return corpus, fit_everything(corpus, kind="deep", random_state=0, n_jobs=1, verbose=0, options=options)
 
 
@@ -91,7 +94,7 @@ def test_a_new_class_wants_a_new_model(tmp_path):
 
 def test_a_collection_that_has_become_large_enough_is_learnt_anew(tmp_path):
     corpus, fitted = learnt(tmp_path, n=120)
-    few = fit_everything(corpus[:40], kind="deep", random_state=0, n_jobs=1, verbose=0, options={"max_iter": 30})
+    few = fit_everything(corpus[:40], kind="deep", random_state=0, n_jobs=1, verbose=0, options=FEW_PASSES)
     assert few.held_out is None
     again = refit(few, corpus, passes=1)
     np.testing.assert_array_equal(again.held_out.class_proba, fitted.held_out.class_proba)
