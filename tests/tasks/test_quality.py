@@ -4,7 +4,7 @@ from sklearn.metrics import average_precision_score, confusion_matrix, precision
 
 from pictopic import DeepDocNADE, DocNADE, PictureModel, SupDeepDocNADE, SupDocNADE
 from pictopic.tasks.quality import confusion, tag_scores, training_curves
-from tests.support.patterns import QUICK, write_patterns
+from tests.support.patterns import QUICK, SMALL_NETWORK, write_patterns
 
 CLASSES = ["a", "b", "c"]
 
@@ -121,6 +121,13 @@ def write_counts(path, seed, n):
     return path
 
 
+@pytest.fixture(scope="module")
+def of_counts(tmp_path_factory):
+    """A model of sixty rows of counts; not to be changed."""
+    path = write_counts(tmp_path_factory.mktemp("counts") / "counts.csv", 0, 60)
+    return PictureModel(**QUICK, options=SMALL_NETWORK).fit(path)
+
+
 def test_pictures_with_neither_tags_nor_classes_are_measured_by_their_words(plain_model, tmp_path):
     found = plain_model.evaluate(write_patterns(tmp_path / "more", range(300, 320), tags="", label=""))
     assert list(found) == LIKELIHOOD
@@ -132,19 +139,17 @@ def test_what_cannot_be_measured_is_an_error(deep_model, tmp_path):
         deep_model.evaluate(write_patterns(tmp_path / "more", range(300, 304), tags="", label=""))
 
 
-def test_words_without_pictures_are_given_to_the_model(tmp_path):
+def test_words_without_pictures_are_given_to_the_model(of_counts, tmp_path):
     """It was asked about empty rows before, and right about half of two classes."""
-    fitted = PictureModel(**QUICK).fit(write_counts(tmp_path / "counts.csv", 0, 60))
-    found = fitted.evaluate(write_counts(tmp_path / "others.csv", 1, 40))
+    found = of_counts.evaluate(write_counts(tmp_path / "others.csv", 1, 40))
     assert list(found) == ["accuracy", "precision_at_10", *LIKELIHOOD]
     assert found["accuracy"] == 1
 
 
-def test_words_that_are_told_apart_by_name_may_come_in_another_order(tmp_path):
-    fitted = PictureModel(**QUICK).fit(write_counts(tmp_path / "counts.csv", 0, 60))
+def test_words_that_are_told_apart_by_name_may_come_in_another_order(of_counts, tmp_path):
     (tmp_path / "a.csv").write_text("label,sea,sky,tree\nwater,4,1,0\nland,0,1,5\n")
     (tmp_path / "b.csv").write_text("label,tree,car,sea,sky\nwater,0,9,4,1\nland,5,9,0,1\n")
-    assert fitted.evaluate(tmp_path / "b.csv") == pytest.approx(fitted.evaluate(tmp_path / "a.csv"))
+    assert of_counts.evaluate(tmp_path / "b.csv") == pytest.approx(of_counts.evaluate(tmp_path / "a.csv"))
 
 
 def test_tags_are_not_predicted_from_themselves(tmp_path):
