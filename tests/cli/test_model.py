@@ -12,7 +12,7 @@ from pictopic import PictureModel
 from pictopic.corpus.sources.picture_folder import keywords
 from pictopic.tasks.decisions import Decisions
 from tests.support.commands import run
-from tests.support.patterns import pattern, write_patterns
+from tests.support.patterns import SMALL_NETWORK, pattern, write_patterns
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,9 @@ def new(tmp_path):
 
 def test_fit_learns_and_says_how_good_it_is(tmp_path):
     photos = write_patterns(tmp_path / "photos", range(100))
-    result = run("fit", str(photos), "--out", str(tmp_path / "m"), "--words", "12", "--features", "cld", "--jobs", "1")
+    (tmp_path / "best.json").write_text(json.dumps(SMALL_NETWORK))
+    result = run("fit", str(photos), "--out", str(tmp_path / "m"), "--words", "12", "--features", "cld", "--jobs", "1",
+                 "--tuned", str(tmp_path / "best.json"))  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert "rows with SupDeepDocNADE; on " in result.stdout
     assert "always the same" in result.stdout
