@@ -40,15 +40,10 @@ def test_models_are_ahead_of_trivial_answers(shown, name):
     assert perplexity < usual[3]
 
 
-_WEAK = "SupDocNADE's weights start too large for documents this long: 46.3 against 45.5 for the most frequent tags"
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param("SupDocNADE", marks=pytest.mark.xfail(reason=_WEAK, strict=True)), "SupDeepDocNADE"]
-)
+@pytest.mark.parametrize("name", ["SupDocNADE", "SupDeepDocNADE"])
 def test_tags_are_ahead_of_the_most_frequent_ones(shown, name):
-    assert shown[1][name][1] > shown[1]["most frequent"][1] + 5
+    assert shown[1][name][1] > shown[1]["most frequent"][1] + 15
 
 
 @pytest.mark.slow
