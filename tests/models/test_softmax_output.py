@@ -58,6 +58,24 @@ def test_gradients_with_weighted_annotation_words_equal_autograd(rng, smoothing)
         np.testing.assert_allclose(trainer.gradient[name].numpy() / size, gradient / size, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize("generative", [0, 0.1])
+def test_gradients_with_left_out_words_equal_autograd(rng, generative):
+    trainer, theta = make_trainer(rng, rate=1.5, generative=generative, word_dropout=0.4)
+    with torch.no_grad():
+        trainer._gradients(np.arange(6), np.random.default_rng(5))
+    draws = np.random.default_rng(5)
+    documents = split(*softmax_output.random_words(trainer.X, draws))
+    counts = trainer.X.copy()
+    counts.data = counts.data * (draws.random(len(counts.data), dtype=np.float32) < 0.6) / 0.6
+    assert 0 < np.count_nonzero(counts.data) < len(counts.data)
+    _, exact = autograd(
+        theta, documents, trainer.labels, generative, False, "relu", None, class_counts=counts.toarray()
+    )
+    for name, gradient in exact.items():
+        size = max(np.abs(gradient).max(), 1e-8)
+        np.testing.assert_allclose(trainer.gradient[name].numpy() / size, gradient / size, atol=1e-5, err_msg=name)
+
+
 def test_gradients_with_smoothing_equal_autograd(rng):
     trainer, theta = make_trainer(rng, smoothing=0.2)
     with torch.no_grad():

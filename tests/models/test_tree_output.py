@@ -80,6 +80,29 @@ def test_gradients_with_weighted_annotation_words_equal_autograd(rng):
         np.testing.assert_allclose(getattr(ours, name) / size, gradient / size, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize("generative", [0, 0.1])
+def test_gradients_with_left_out_words_equal_autograd(rng, generative):
+    trainer, theta = make_trainer(rng, rate=1.5, generative=generative, word_dropout=0.4)
+    class_counts = np.zeros(trainer.X.shape)
+    for d in range(trainer.X.shape[0]):
+        _, state = next_random(np.uint64(5) ^ np.uint64(d))
+        if generative:  # the order of the words is drawn first
+            state = shuffle(np.empty(trainer.lengths[d], np.int64), int(trainer.lengths[d]), np.uint64(state))
+        for k in range(trainer.X.indptr[d], trainer.X.indptr[d + 1]):
+            state, bits = next_random(np.uint64(state))
+            if bits / 2**64 >= 0.4:
+                class_counts[d, trainer.tree.word_of_leaf[trainer.X.indices[k]]] = trainer.X.data[k] / 0.6
+    known = trainer.labels.known
+    assert 0.3 < (class_counts[known] == 0)[(trainer.X.toarray() > 0)[known][:, trainer.tree.leaf_of_word]].mean() < 0.5
+    ours = gradients_of(trainer, seed=5)
+    _, exact = autograd(
+        theta, orders_of(trainer, 5), trainer.labels, generative, False, "relu", trainer.tree, class_counts=class_counts
+    )
+    for name, gradient in exact.items():
+        size = max(np.abs(gradient).max(), 1e-8)
+        np.testing.assert_allclose(getattr(ours, name) / size, gradient / size, atol=1e-5, err_msg=name)
+
+
 def test_gradients_with_smoothing_equal_autograd(rng):
     trainer, theta = make_trainer(rng, smoothing=0.2)
     ours = gradients_of(trainer, seed=5)

@@ -46,12 +46,23 @@ def log_p_words(theta: Theta, words, activation: str, tree: WordTree | None) -> 
 
 
 def autograd(
-    theta, documents, labels, generative, multi_label, activation, tree, smoothing=0.0, rates=None, weights=None
+    theta,
+    documents,
+    labels,
+    generative,
+    multi_label,
+    activation,
+    tree,
+    smoothing=0.0,
+    rates=None,
+    weights=None,
+    class_counts=None,
 ):
     """Mean loss of documents (word ids in order) and its gradients, from float64 autograd.
 
     With `smoothing`, `rates` are the words' frequencies (softmax) or the nodes' rates of turning right (tree).
-    `weights` are those of the words in the loss, 1 by default.
+    `weights` are those of the words in the loss, 1 by default; `class_counts` (n, Q) the counts that the classes are
+    learnt from, all by default.
     """
     p = {f.name: torch.tensor(getattr(theta, f.name).astype(float), requires_grad=True) for f in fields(theta)}
     loss = torch.zeros((), dtype=torch.float64)
@@ -73,6 +84,8 @@ def autograd(
                         loss = loss + weight * (torch.nn.functional.softplus(z) - target * z)
             act = act + p["W"][word]
         if labels.known[d]:
+            if class_counts is not None:
+                act = p["c"] + torch.tensor(np.asarray(class_counts[d], float)) @ p["W"]
             scores = p["d"] + p["U"] @ _TORCH[activation](act)
             y = torch.tensor(labels.indicator[d].astype(float))
             if multi_label:

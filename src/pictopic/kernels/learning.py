@@ -50,6 +50,7 @@ class Scratch(NamedTuple):
     top: np.ndarray  # (1, P) the hidden layer after all words, h_y
     mask: np.ndarray  # (1, P) dropout
     scores: np.ndarray  # (C,)
+    class_counts: np.ndarray  # (D,) counts of the document's distinct words, as its class is learnt from them
 
 
 def aligned_zeros(shape: tuple[int, ...]) -> np.ndarray:
@@ -72,6 +73,7 @@ def make_scratch(longest: int, n_words: int, n_hidden: int, n_classes: int) -> t
         top=aligned_zeros((1, width)),
         mask=aligned_zeros((1, width)),
         scores=np.zeros(max(n_classes, 1), np.float32),
+        class_counts=np.zeros(longest, np.float32),
     )
     tree = tree_scratch(n_words, width)
     return scratch, tree._replace(gradient=aligned_zeros(tree.gradient.shape), open_V=aligned_zeros(tree.open_V.shape))
@@ -137,11 +139,22 @@ def _learn_class(act, U, out_U, indicator, d, multi_label, step, activation, kee
 
 
 @njit(**FAST)
-def _sum_of_words(first, last, indices, counts, W, c, act):
+def _draw_class_counts(first, last, counts, word_dropout, state, class_counts):
+    """Leave out a share of the distinct words; the counts of the others are scaled up by 1 / (1 - word_dropout)."""
+    threshold = np.int64(np.float64(word_dropout) * 4294967296.0)
+    keep = _f(1) - word_dropout
+    for p in range(first, last):
+        state, bits = next_random(state)
+        class_counts[p - first] = _f(counts[p]) / keep if np.int64(bits >> _u(32)) >= threshold else _f(0)
+    return state
+
+
+@njit(**FAST)
+def _sum_of_words(first, last, indices, class_counts, W, c, act):
     for h in range(c.shape[1]):
         act[0, h] = c[0, h]
     for p in range(first, last):
-        add_row(act, np.int64(0), W, np.int64(indices[p]), _f(counts[p]))
+        add_row(act, np.int64(0), W, np.int64(indices[p]), class_counts[p - first])
 
 
 @njit(**FAST)
@@ -158,13 +171,14 @@ def _unpack(first, last, indices, counts, leaves):
 @njit(**FAST)
 def learn(
     documents, indptr, indices, counts, indicator, known, multi_label, theta, rates, smoothing, weights, out, touched,
-    step, generative, activation, dropout, seed, bias, scratch, tree,
+    step, generative, activation, dropout, word_dropout, seed, bias, scratch, tree,
 ):  # fmt: skip
     """Add step * the gradient of each document's loss to `out`; return the sums of the two losses.
 
     A document's loss is -log p(y | v) + generative * -log p(v), with smoothed decisions and weighted words (see
-    `tree_pass`).  With `out` = `theta` and a negative step it is stochastic gradient descent, one document after the
-    other.  A document's order and mask depend on `seed` and its row alone.
+    `tree_pass`); its class is learnt without a share `word_dropout` of its distinct words.  With `out` = `theta` and a
+    negative step it is stochastic gradient descent, one document after the other.  What is drawn for a document depends
+    on `seed` and its row alone.
     """
     nll, class_loss = 0.0, 0.0
     keep = _f(1) - dropout
@@ -176,6 +190,8 @@ def learn(
         state = _draw_mask(scratch.mask, bias, dropout, state)
         scratch.delta[:] = _f(0)
         labelled = n_classes > 0 and known[d]
+        # Otherwise the class is learnt from the sum over all words that the words' pass has left in scratch.act.
+        sums_words = generative == _f(0) or word_dropout > _f(0)
         if generative > _f(0):
             n = _unpack(first, last, indices, counts, scratch.leaves)
             state = shuffle(scratch.order, n, state)
@@ -195,22 +211,24 @@ def learn(
                 scratch.leaves, n, scratch.hidden, theta.V, n_words, rates, smoothing, weights, generative, out.V,
                 touched.V, step, activation, scratch.mask, keep, bias, True, tree,
             )  # fmt: skip
-        else:
-            _sum_of_words(first, last, indices, counts, theta.W, theta.c, scratch.act)
         if labelled:
+            if sums_words:
+                state = _draw_class_counts(first, last, counts, word_dropout, state, scratch.class_counts)
+                _sum_of_words(first, last, indices, scratch.class_counts, theta.W, theta.c, scratch.act)
             class_loss += _learn_class(
                 scratch.act, theta.U, out.U, indicator, d, multi_label, step, activation, keep, bias, scratch
             )
+            if sums_words:
+                for p in range(first, last):
+                    w = np.int64(indices[p])
+                    touched.W[w] = True
+                    add_row(out.W, w, scratch.delta, np.int64(0), step * scratch.class_counts[p - first])
+                add_row(out.c, np.int64(0), scratch.delta, np.int64(0), step)
+                scratch.delta[:] = _f(0)
         if generative > _f(0):
             backpropagate(
                 scratch.leaves, scratch.order, n, scratch.delta, scratch.hidden, out.W, out.c, touched.W, step
             )
-        elif labelled:
-            for p in range(first, last):
-                w = np.int64(indices[p])
-                touched.W[w] = True
-                add_row(out.W, w, scratch.delta, np.int64(0), step * _f(counts[p]))
-            add_row(out.c, np.int64(0), scratch.delta, np.int64(0), step)
     return nll, class_loss
 
 

@@ -48,7 +48,8 @@ class DocNADE(ShallowModel):
     annotation_weight : float or "balanced", default="balanced"
         rho: the number of words that an annotation word counts as in the loss; 1 is the paper's.  "balanced" is mean
         visual words / mean annotation words of the training documents, and 1 where either is absent.  Contexts,
-        likelihood and perplexity count every word once.
+        likelihood and perplexity count every word once; but above 1, tags become more probable among all words than
+        they are, which is no loss where they are compared with each other.
     dropout : float, default=0.4
         Share of hidden units left out per document while training.
     averaging : float or None, default=0.998
@@ -181,6 +182,9 @@ class SupDocNADE(SupervisedMixin, ShallowModel):
     generative_weight : float, default=1.0
         Weight of the words relative to the class.  The paper's lambda, on the sum over words, is
         ``generative_weight / mean_length_``; the authors' 0.25 is 0.25 here.
+    word_dropout : float, default=0.3
+        Share of a document's distinct words left out while its class is learnt, so that no class depends on a single
+        word; 0 is the paper's model.
     n_components, output, activation, max_iter, batch_size, solver, learning_rate, n_annotation_words
         See `DocNADE`.
     annotation_weight, dropout, averaging, smoothing, random_state, n_jobs, device, warm_start, verbose
@@ -218,11 +222,13 @@ class SupDocNADE(SupervisedMixin, ShallowModel):
     _parameter_constraints: ClassVar[dict] = {
         **ShallowModel._parameter_constraints,
         "generative_weight": [Interval(Real, 0, None, closed="left")],
+        "word_dropout": [Interval(Real, 0, 1, closed="left")],
     }
 
-    def __init__(self, *, generative_weight=1.0, **options):
+    def __init__(self, *, generative_weight=1.0, word_dropout=0.3, **options):
         super().__init__(**options)
         self.generative_weight = generative_weight
+        self.word_dropout = word_dropout
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, *, X_val: Any = None, y_val: Any = None, run: Run | None = None) -> SupDocNADE:

@@ -40,6 +40,7 @@ class Options:
     word_rate: float = 1.0  # learning rate factor of W
     annotation_weight: float = 1.0  # rho
     n_annotation_words: int = 0
+    word_dropout: float = 0.0
 
     def word_weights(self, n_words: int) -> np.ndarray | None:
         """Return the weight of each word in the loss, or None where all weigh the same."""

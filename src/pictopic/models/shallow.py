@@ -179,6 +179,7 @@ class ShallowModel(LikelihoodMixin, TopicModel):
             word_rate=word_rate(self.solver, self.mean_length_),
             annotation_weight=self.annotation_weight_,
             n_annotation_words=self.n_annotation_words,
+            word_dropout=getattr(self, "word_dropout", 0.0),
         )
         if self.tree_ is not None:
             from pictopic.models.tree_output import TreeTrainer

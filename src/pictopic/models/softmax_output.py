@@ -168,7 +168,10 @@ class SoftmaxTrainer(Trainer):
         delta_y = torch.zeros_like(mask)  # (B, H) gradient by the activations after all words
         delta = torch.zeros(len(part.words), mask.shape[1], device=device)  # (N, H) by those of each position
         nll = class_loss = 0.0
-        if theta["d"].numel():
+        if theta["d"].numel() and options.word_dropout:
+            class_loss, delta_c = self._class_gradients_of_some_words(documents, mask, rng)
+            gradient["c"] += delta_c
+        elif theta["d"].numel():
             class_loss, delta_y = self._class_gradients(documents, part.last_activations(theta["W"], theta["c"]), mask)
         if options.generative > 0:
             h = activate(part.activations(theta["W"], theta["c"]), options.activation)  # (N, H)
@@ -212,6 +215,23 @@ class SoftmaxTrainer(Trainer):
                 self.gradient["b"].addmv_(p.T, weights[:, 0], alpha=scale)
                 part_delta_h *= weights
         return nll, delta_h.mul_(scale)
+
+    def _class_gradients_of_some_words(
+        self, documents: np.ndarray, mask: Tensor, rng: np.random.Generator
+    ) -> tuple[float, Tensor]:
+        """Return -log p(y | v) without a share of each document's distinct words, and the gradient of its mean by c.
+
+        The gradients of W, U and d are set.
+        """
+        X, W, keep = self.X[documents], self.theta["W"], 1 - self.options.word_dropout
+        is_kept = rng.random(len(X.data), dtype=np.float32) < keep
+        counts = torch.from_numpy((X.data * is_kept / keep).astype(np.float32)).to(W.device)[:, None]
+        words = torch.from_numpy(X.indices.astype(np.int64)).to(W.device)
+        document = torch.from_numpy(np.repeat(np.arange(len(documents)), np.diff(X.indptr))).to(W.device)
+        act = self.theta["c"].repeat(len(documents), 1).index_add_(0, document, counts * W[words])
+        class_loss, delta = self._class_gradients(documents, act, mask)
+        self.gradient["W"].index_add_(0, words, counts * delta[document])
+        return class_loss, delta.sum(0)
 
     def _class_gradients(self, documents: np.ndarray, act: Tensor, mask: Tensor) -> tuple[float, Tensor]:
         """Return -log p(y | v) and the gradient of its mean by the activations; set those of U and d."""

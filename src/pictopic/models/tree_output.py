@@ -147,8 +147,8 @@ class TreeTrainer(Trainer):
             documents, self.X.indptr, self.X.indices, self.X.data, self.labels.indicator, self.labels.known,
             options.multi_label, self.theta, self.rates, np.float32(options.smoothing), self.weights, out, touched,
             np.float32(step), np.float32(options.generative),
-            ACTIVATIONS[options.activation], np.float32(options.dropout), np.uint64(seed), self.n_hidden,
-            *self.scratch[j],
+            ACTIVATIONS[options.activation], np.float32(options.dropout), np.float32(options.word_dropout),
+            np.uint64(seed), self.n_hidden, *self.scratch[j],
         )  # fmt: skip
 
     def _next_step(self, n: int) -> None:
