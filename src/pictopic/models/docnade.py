@@ -182,9 +182,9 @@ class SupDocNADE(SupervisedMixin, ShallowModel):
     generative_weight : float, default=1.0
         Weight of the words relative to the class.  The paper's lambda, on the sum over words, is
         ``generative_weight / mean_length_``; the authors' 0.25 is 0.25 here.
-    word_dropout : float, default=0.3
+    word_dropout : float, default=0.0
         Share of a document's distinct words left out while its class is learnt, so that no class depends on a single
-        word; 0 is the paper's model.
+        word.  0.3 helps in small collections of long documents; 0 is the paper's model.
     n_components, output, activation, max_iter, batch_size, solver, learning_rate, n_annotation_words
         See `DocNADE`.
     annotation_weight, dropout, averaging, smoothing, random_state, n_jobs, device, warm_start, verbose
@@ -225,7 +225,7 @@ class SupDocNADE(SupervisedMixin, ShallowModel):
         "word_dropout": [Interval(Real, 0, 1, closed="left")],
     }
 
-    def __init__(self, *, generative_weight=1.0, word_dropout=0.3, **options):
+    def __init__(self, *, generative_weight=1.0, word_dropout=0.0, **options):
         super().__init__(**options)
         self.generative_weight = generative_weight
         self.word_dropout = word_dropout

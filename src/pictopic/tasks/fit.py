@@ -25,6 +25,7 @@ from pictopic.tasks.metrics import f_measure_at_k, mean_average_precision
 DEEP_FROM = 50  # rows: on 60 made-up scenes a deep model already learns more, in about the same time
 _N_TAGS = 5  # per picture, as in the paper
 _LAYERS = (512, 512)
+_WORD_DROPOUT = 0.3  # of a shallow model; on the demonstration's training halves 1.4 points more accurate than 0
 _THREADS_FROM = 2_000  # rows
 TRIAL, FINAL = "trial", "final"  # the trainings of a fit
 LEAST_HELD_OUT = 12  # rows; fewer say nothing about how good a model is
@@ -229,7 +230,8 @@ def _estimator(rows: Rows, kind: str, seed: int, n_jobs: int | None, verbose: in
         options["split"] = usual_split(rows.n_visual, rows.n_annotation_words)
         options["n_components"] = _LAYERS
         return SupDeepDocNADE(**options) if rows.labels is not None else DeepDocNADE(**options)
-    return SupDocNADE(**options) if rows.labels is not None else DocNADE(**options)
+    # Small collections: a class must not depend on a single word.
+    return SupDocNADE(word_dropout=_WORD_DROPOUT, **options) if rows.labels is not None else DocNADE(**options)
 
 
 def _training_rows(estimator: Any, rows: Rows) -> Rows:

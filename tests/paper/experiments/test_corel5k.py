@@ -17,7 +17,7 @@ TAGGERS = [
     "most frequent", "neighbours, SPM", "neighbours, SIFT", "neighbours, SIFT and colours", "DocNADE", "SupDocNADE",
     "TagProp", "PictureModel",
 ]  # fmt: skip
-SMALL = {"N_WORDS": 8, "N_TEST": 12, "PASSES": 2, "RHO": (1.0, 100.0), "UNITS_OF_CURVE": 8}
+SMALL = {"N_WORDS": 8, "N_TEST": 12, "PASSES": 2, "PASSES_OF_SHALLOW": 2, "RHO": (1.0, 100.0), "UNITS_OF_CURVE": 8}
 
 
 @pytest.fixture(scope="module", autouse=True)

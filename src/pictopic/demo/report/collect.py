@@ -160,5 +160,6 @@ def explained(model: PictureModel, test: Corpus, rows: list[int]) -> list[Explai
 def training_run(name: str, model: PictureModel) -> TrainingRun:
     """The curves of a model's training, under a name."""
     estimator = model.estimator_
-    note = f"{estimator.n_iter_} passes in {estimator.history_['seconds'][-1]:.0f} seconds"
+    seconds = estimator.history_["seconds"]  # of the training that the curves show; the final one may be shorter
+    note = f"{len(seconds)} passes in {seconds[-1]:.0f} seconds"
     return TrainingRun(name, note, training_curves(estimator))

@@ -142,7 +142,7 @@ def _supdocnade(
     weight = float(X.sum() / len(rows)) if generative_weight == "mean length" else float(generative_weight)
     return SupDocNADE(
         n_components=topics, n_annotation_words=split.n_tags, max_iter=passes, generative_weight=weight,
-        word_dropout=0.0, random_state=seed, **SHALLOW,
+        random_state=seed, **SHALLOW,
     ).fit(X, split.y[rows])  # fmt: skip
 
 
