@@ -14,7 +14,8 @@ from pictopic.paper.experiments.split import CorpusSplit
 # What is made once takes long: one process makes it for all.
 
 TAGGERS = [
-    "most frequent", "neighbours, SPM", "neighbours, SIFT", "neighbours, SIFT and colours", "DocNADE", "SupDocNADE",
+    "most frequent", "neighbours, SPM", "neighbours, SIFT", "neighbours, SIFT and colours",
+    "logistic and neighbours", "DocNADE", "SupDocNADE",
     "TagProp", "PictureModel",
 ]  # fmt: skip
 SMALL = {"N_WORDS": 8, "N_TEST": 12, "PASSES": 2, "PASSES_OF_SHALLOW": 2, "RHO": (1.0, 100.0), "UNITS_OF_CURVE": 8}

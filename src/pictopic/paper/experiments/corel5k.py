@@ -7,10 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.preprocessing import normalize
+from sklearn.preprocessing import StandardScaler, normalize
 
 from pictopic.models.docnade import DocNADE, SupDocNADE
-from pictopic.paper.baselines import MostFrequent, NeighborAnnotator, SpatialPyramidAnnotator, hsv_histograms
+from pictopic.paper.baselines import (
+    LogisticNeighborAnnotator,
+    MostFrequent,
+    NeighborAnnotator,
+    SpatialPyramidAnnotator,
+    hsv_histograms,
+)
 from pictopic.paper.baselines.base import root_shares
 from pictopic.paper.datasets import read_corel5k
 from pictopic.paper.experiments.figures import draw_curve
@@ -46,6 +52,8 @@ _NOTES = {
     "TagProp": "published for the standard split of 4,999 pictures and 15 kinds of features: another test set",
     "PictureModel": "pictopic's defaults: SupDeepDocNADE with GIST and MPEG-7, tags by p(next word)",
     "neighbours, SIFT and colours": "visual words and HSV histograms of 2 x 2 regions",
+    "logistic and neighbours": "no topics: the mean of logistic regression's probabilities and of the shares of the "
+    "nearest pictures; visual words, HSV histograms, GIST and MPEG-7",
     "neighbours, SPM": "two-level pyramids of visual words",
 }
 
@@ -97,6 +105,7 @@ class _Experiment:
             self._task("neighbours, SPM", spatial_pyramid),
             self._task("neighbours, SIFT", neighbors, colours=False),
             self._task("neighbours, SIFT and colours", neighbors, colours=True),
+            self._task("logistic and neighbours", logistic_neighbors),
             self._task("DocNADE", shallow, supervised=False, passes=self.shallow_passes),
             self._task("SupDocNADE", shallow, supervised=True, passes=self.shallow_passes),
             self._task("by histograms", by_histogram),
@@ -201,6 +210,18 @@ def neighbors(split: CorpusSplit, *, colours: bool, **options: Any) -> dict[str,
         rows = [np.hstack([root_shares(a) ** 2, root_shares(b) ** 2]) for a, b in zip(rows, kinds, strict=True)]
     model = NeighborAnnotator().fit(rows[0], split.Y)
     return figures(split, model.decision_function(rows[1])) | {"neighbours": int(model.n_neighbors_)}
+
+
+@on_split
+def logistic_neighbors(split: CorpusSplit, **options: Any) -> dict[str, Any]:
+    """Half logistic regression, half neighbours, on visual words, colours, GIST and MPEG-7."""
+    words = [root_shares(X[:, : split.n_pairs]) for X in (split.X, split.X_test)]
+    colours = [root_shares(hsv_histograms(corpus.paths)) for corpus in (split.train, split.test)]
+    features = [np.asarray(corpus.global_features, dtype=np.float64) for corpus in (split.train, split.test)]
+    scaler = StandardScaler().fit(features[0])
+    rows = [[a, b, scaler.transform(c)] for a, b, c in zip(words, colours, features, strict=True)]
+    model = LogisticNeighborAnnotator(blocks=[part.shape[1] for part in rows[0]]).fit(np.hstack(rows[0]), split.Y)
+    return figures(split, model.predict_proba(np.hstack(rows[1]))) | {"chosen": {"C": model.C_}}
 
 
 @on_split

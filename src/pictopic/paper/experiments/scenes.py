@@ -59,7 +59,9 @@ _PAPER = {
     },
 }  # fmt: skip
 _MEASURES = [Measure("accuracy", "accuracy %", percent=True), Measure("f_measure", "F-measure %", percent=True)]
+_LOGISTIC = "logistic and neighbours"
 _NOTES = {
+    _LOGISTIC: "no topics: the mean of logistic regression's probabilities and of the shares of the nearest pictures",
     "SPM": "intersection-kernel SVM on two levels; tags of the k nearest pictures",
     "RBF SVM": "on square-rooted histograms, no topics",
     "SVM, GIST and MPEG-7 too": "mean of the kernels of histograms, GIST and MPEG-7",
@@ -75,7 +77,8 @@ _NOTES = {
 }
 
 _ORDER = (
-    "most frequent", "SPM", "RBF SVM", "SVM, GIST and MPEG-7 too", "SVM, semantic too", "MMLDA", "LDA + SVM", "sLDA",
+    "most frequent", "SPM", "RBF SVM", "SVM, GIST and MPEG-7 too", "SVM, semantic too", _LOGISTIC,
+    f"{_LOGISTIC}, GIST and MPEG-7 too", f"{_LOGISTIC}, semantic too", "MMLDA", "LDA + SVM", "sLDA",
     "DocNADE", "SupDocNADE", "SupDeepDocNADE, 1 layer", "SupDeepDocNADE, 2 layers", "PictureModel",
     "PictureModel, semantic too",
 )  # fmt: skip
@@ -225,7 +228,7 @@ class _Experiment:
 
     def _methods(self) -> dict[str, tuple[str, Callable, dict[str, Any]]]:
         """By name: what a method looks at, its function, and its options."""
-        return {
+        return self._tag_methods() | {
             "most frequent": ("words", methods.most_frequent, {}),
             "SPM": ("words", methods.spatial_pyramid, {}),
             "RBF SVM": ("words", methods.histogram_svm, {}),
@@ -237,6 +240,17 @@ class _Experiment:
             "PictureModel": ("features", methods.picture_model, {}),
             "SVM, semantic too": ("semantic", methods.feature_svm, {"sizes": _sizes((*FEATURES, "semantic"))}),
             "PictureModel, semantic too": ("semantic", methods.picture_model, {}),
+        }
+
+    def _tag_methods(self) -> dict[str, tuple[str, Callable, dict[str, Any]]]:
+        """The methods that predict tags only."""
+        if not self.has_tags:
+            return {}
+        sizes = {"features": _sizes(FEATURES), "semantic": _sizes((*FEATURES, "semantic"))}
+        return {
+            _LOGISTIC: ("words", methods.logistic_neighbors, {}),
+            f"{_LOGISTIC}, GIST and MPEG-7 too": ("features", methods.logistic_neighbors, {"sizes": sizes["features"]}),
+            f"{_LOGISTIC}, semantic too": ("semantic", methods.logistic_neighbors, {"sizes": sizes["semantic"]}),
         }
 
     def _choose_weights(self) -> None:

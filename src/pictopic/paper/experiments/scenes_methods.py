@@ -6,12 +6,13 @@ come without tags.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import ParameterGrid, StratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer
+from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.svm import SVC
 
 from pictopic.corpus.rows import Rows
@@ -21,6 +22,7 @@ from pictopic.paper.baselines import (
     AverageKernelSVM,
     HistogramSVM,
     LDAClassifier,
+    LogisticNeighborAnnotator,
     MostFrequent,
     SpatialPyramidAnnotator,
     SpatialPyramidClassifier,
@@ -49,9 +51,9 @@ def validation_rows(split: CorpusSplit) -> tuple[np.ndarray, np.ndarray]:
     return np.sort(first), np.sort(second)
 
 
-def figures(split: CorpusSplit, predicted: np.ndarray, tags: np.ndarray | None = None) -> dict[str, Any]:
-    """Accuracy, and the F-measure of the five best tags, where there are tags."""
-    values = {"accuracy": accuracy(split.y_test, predicted.astype(str))}
+def figures(split: CorpusSplit, predicted: np.ndarray | None, tags: np.ndarray | None = None) -> dict[str, Any]:
+    """Accuracy, where classes are predicted, and the F-measure of the five best tags, where there are tags."""
+    values = {} if predicted is None else {"accuracy": accuracy(split.y_test, predicted.astype(str))}
     if split.n_tags and tags is not None:
         values["f_measure"] = f_measure_at_k([np.flatnonzero(row) for row in split.Y_test], best_tags(tags), TOP)
     return values
@@ -104,6 +106,19 @@ def feature_svm(split: CorpusSplit, **options: Any) -> dict[str, Any]:
         rows.append(np.hstack([root_shares(X[:, : sizes[0]]), np.asarray(corpus.global_features)]))
     model = AverageKernelSVM(blocks=sizes).fit(rows[0], split.y)
     return figures(split, model.predict(rows[1])) | {"chosen": model.best_params_}
+
+
+@on_split
+def logistic_neighbors(split: CorpusSplit, *, sizes: Sequence[int] = (), **options: Any) -> dict[str, Any]:
+    """Tags half by logistic regression, half by neighbours, on histograms and global features of these sizes."""
+    blocks = [split.n_pairs, *sizes]
+    rows = [root_shares(X[:, : split.n_pairs]) for X in (split.X, split.X_test)]
+    if sizes:
+        features = [np.asarray(corpus.global_features, dtype=np.float64) for corpus in (split.train, split.test)]
+        scaler = StandardScaler().fit(features[0])
+        rows = [np.hstack([words, scaler.transform(part)]) for words, part in zip(rows, features, strict=True)]
+    model = LogisticNeighborAnnotator(blocks=blocks).fit(rows[0], split.Y)
+    return figures(split, None, model.predict_proba(rows[1])) | {"chosen": {"C": model.C_}}
 
 
 @on_split
