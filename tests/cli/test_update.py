@@ -58,7 +58,8 @@ def test_an_update_beside_another_one_ends_and_names_it(folder, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_update_that_was_stopped_goes_on(folder, tmp_path, number):
     more = write_patterns(tmp_path / "more", range(400, 410))
-    command = [sys.executable, "-m", "pictopic", "update", str(folder), str(more), "--passes", "3000"]
+    # So many passes that it is never done before it is stopped.
+    command = [sys.executable, "-m", "pictopic", "update", str(folder), str(more), "--passes", "100000"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     checkpoints = tmp_path / "m.building" / "corpus" / "corpus.json"
     until = time.monotonic() + 120
