@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -12,6 +11,7 @@ from pictopic import PictureModel
 from pictopic.processes import lock_beside
 from tests.support.commands import run
 from tests.support.patterns import QUICK, write_patterns
+from tests.support.processes import start as start_process
 
 pytestmark = pytest.mark.slow  # processes that learn, are stopped and learn again
 
@@ -60,7 +60,7 @@ def test_an_update_that_was_stopped_goes_on(folder, tmp_path, number):
     more = write_patterns(tmp_path / "more", range(400, 410))
     # So many passes that it is never done before it is stopped.
     command = [sys.executable, "-m", "pictopic", "update", str(folder), str(more), "--passes", "100000"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = start_process(command, start_new_session=True)
     checkpoints = tmp_path / "m.building" / "corpus" / "corpus.json"
     until = time.monotonic() + 120
     while not checkpoints.exists() and time.monotonic() < until:
