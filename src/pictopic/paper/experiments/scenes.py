@@ -289,7 +289,7 @@ class _Experiment:
             return self._task(key, split, methods.slda, topics=topics)
         options: dict[str, Any] = {"topics": topics, "passes": self.passes, "regions": "2x2"}
         if name == "DocNADE":
-            return self._task(key, split, methods.docnade, learning_rate=0.01, **options)
+            return self._task(key, split, methods.docnade, **options)
         options |= self.chosen[split] | _VARIANTS[name]
         options["examples"] = name == "SupDocNADE" and split == 0 and topics == max(self.topics)
         return self._task(key, split, methods.supdocnade, **options)
