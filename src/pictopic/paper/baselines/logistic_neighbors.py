@@ -16,12 +16,11 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pictopic.paper.baselines.base import AT_LEAST_ONE, ONE_OR_SEVERAL, check_indicator
-from pictopic.paper.baselines.neighbors import votes
+from pictopic.paper.baselines.neighbors import nearest_rows, votes
 from pictopic.tasks.metrics import f_measure_at_k
 
 _TOP = 5  # tags, as in the paper
 _HELD_OUT = 0.2  # of the pictures, to choose C by
-_QUERIES = 512  # that are compared at once
 
 
 class LogisticNeighborAnnotator(BaseEstimator):
@@ -141,12 +140,8 @@ class LogisticNeighborAnnotator(BaseEstimator):
         return self._proba(self._features(X, reset=False))
 
     def _proba(self, features: np.ndarray) -> np.ndarray:
-        shares = [np.zeros((0, self.tags_.shape[1]))]
-        for start in range(0, len(features), _QUERIES):
-            similarity = features[start : start + _QUERIES] @ self.features_.T
-            rows = np.argsort(-similarity, axis=1, kind="stable")[:, : self.n_neighbors]
-            nearest = np.take_along_axis(similarity, rows, axis=1)
-            weights = np.exp(self.sharpness * (nearest - nearest[:, :1]))
-            shares.append(votes(rows, weights / weights.sum(axis=1, keepdims=True), self.tags_))
+        rows, nearest = nearest_rows(features, self.features_, self.n_neighbors, lambda A, B: A @ B.T)
+        weights = np.exp(self.sharpness * (nearest - nearest[:, :1]))
+        shares = votes(rows, weights / weights.sum(axis=1, keepdims=True), self.tags_)
         logistic = self.classifier_.predict_proba(features)[:, : self.tags_.shape[1]]
-        return (np.concatenate(shares) + logistic) / 2
+        return (shares + logistic) / 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,19 +80,35 @@ class BaseNeighborAnnotator(BaseEstimator):
 
     def _nearest(self, queries: np.ndarray, collection: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Rows and similarities of the k most similar rows of a collection, best first; of equal ones the first."""
-        parts = []
-        for start in range(0, len(queries), _QUERIES):
-            similarity = self._similarity(queries[start : start + _QUERIES], collection)
-            rows = np.argsort(-similarity, axis=1, kind="stable")[:, :k]
-            parts.append((rows, np.take_along_axis(similarity, rows, axis=1)))
-        rows, nearest = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return rows, nearest
+        return nearest_rows(queries, collection, k, self._similarity)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores of the tags, (n, n_tags): the larger, the likelier; of equal ones, the first column is meant."""
         check_is_fitted(self)
         rows, similarity = self._nearest(self._check_features(X, reset=False), self.features_, self.n_neighbors_)
         return self._scores(rows, similarity, self.tags_)
+
+
+def nearest_rows(
+    queries: np.ndarray, collection: np.ndarray, k: int, similarity: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and similarities of the k most similar rows of a collection, best first; of equal ones the first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pictopic.paper.baselines.neighbors import nearest_rows
+    >>> rows, nearest = nearest_rows(np.eye(2), np.array([[0.5, 0], [1, 0], [0, 1]]), 2, lambda A, B: A @ B.T)
+    >>> rows.tolist(), nearest.tolist()
+    ([[1, 0], [2, 0]], [[1.0, 0.5], [1.0, 0.0]])
+    """
+    parts = []
+    for start in range(0, len(queries), _QUERIES):
+        similarities = similarity(queries[start : start + _QUERIES], collection)
+        rows = np.argsort(-similarities, axis=1, kind="stable")[:, :k]
+        parts.append((rows, np.take_along_axis(similarities, rows, axis=1)))
+    rows, nearest = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return rows, nearest
 
 
 def votes(rows: np.ndarray, weights: np.ndarray, tags: sparse.csr_array) -> np.ndarray:
