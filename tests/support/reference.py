@@ -46,18 +46,9 @@ def log_p_words(theta: Theta, words, activation: str, tree: WordTree | None) -> 
 
 
 def autograd(
-    theta,
-    documents,
-    labels,
-    generative,
-    multi_label,
-    activation,
-    tree,
-    smoothing=0.0,
-    rates=None,
-    weights=None,
+    theta, documents, labels, generative, multi_label, activation, tree, smoothing=0.0, rates=None, weights=None,
     class_counts=None,
-):
+):  # fmt: skip
     """Mean loss of documents (word ids in order) and its gradients, from float64 autograd.
 
     With `smoothing`, `rates` are the words' frequencies (softmax) or the nodes' rates of turning right (tree).

@@ -190,7 +190,7 @@ def learn(
         state = _draw_mask(scratch.mask, bias, dropout, state)
         scratch.delta[:] = _f(0)
         labelled = n_classes > 0 and known[d]
-        # Otherwise the class is learnt from the sum over all words that the words' pass has left in scratch.act.
+        # Where all words are learnt, and none left out for the class, hidden_layers leaves their sum in scratch.act.
         sums_words = generative == _f(0) or word_dropout > _f(0)
         if generative > _f(0):
             n = _unpack(first, last, indices, counts, scratch.leaves)
